@@ -128,9 +128,12 @@ def run_many(database: peewee.Database, statement: str, rows: Sequence[Sequence[
         database.cursor().executemany(statement, rows)  # type: ignore[no-untyped-call]
 
 
+SETTING = "SELECT value FROM install_settings WHERE name = ?"
+
+
 def setting(database: peewee.Database, name: str) -> str | None:
     """Return a single value of the tables; None where it is not there yet."""
-    row = run(database, "SELECT value FROM install_settings WHERE name = ?", (name,)).fetchone()
+    row = run(database, SETTING, (name,)).fetchone()
     return row[0] if row else None
 
 
@@ -143,9 +146,13 @@ def note(database: peewee.Database, name: str, value: str) -> None:
     )
 
 
-def events_since(database: peewee.Database, revision: int) -> Iterator[list[tuple[int, Event | None]]]:
+Fetch = Callable[[str, Sequence[Any]], Sequence[Sequence[Any]]]
+"""Runs a statement with values, and returns the rows."""
+
+
+def events_since(fetch: Fetch, revision: int) -> Iterator[list[tuple[int, Event | None]]]:
     """Yield the events after a revision, some at a time; fewer than `ROWS_AT_ONCE` are the last ones."""
-    while part := run(database, SINCE, (revision, ROWS_AT_ONCE)).fetchall():
+    while part := fetch(SINCE, (revision, ROWS_AT_ONCE)):
         found = [(row[0], _event_of(row[1:])) for row in part]
         yield found
         revision = found[-1][0]
