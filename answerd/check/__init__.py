@@ -199,7 +199,11 @@ class _Rendering:
             if not error.missing:
                 _file(found, f"{trial.label}: {error.general}", trial)
             elif lacking := self._lacking(trial):
-                found.notes.add(f"{trial.label}: not tried whole, only a request has {lacking}: one without gets a 500")
+                of_row = ", which its row lacks" if trial.identities else ""
+                found.notes.add(
+                    f"{trial.label}: not tried whole, only a request has {lacking}{of_row}: "
+                    "a machine that does not say it gets a 500"
+                )
         except NotClaimed as error:
             if trial.document is not None and trial.document.control.overlay is not None:
                 found.notes.add(f"{trial.label}: not tried, only a request tells what it is laid over")
@@ -225,10 +229,8 @@ class _Rendering:
                     _file(self.found, f"{trial.label}: {error.general}", trial)
                 return not error.missing
 
-        labels = self.labels.record(selection.layers, trial.identifier, has)
-        known = [repr(brief(label)) for label in labels]
-        words = f"the fact{'s' if len(known) > 1 else ''} {join_brief(known)}" if known else ""
-        return f"{words} (its row has no id)" if trial.identities and "id" in labels else words
+        known = [repr(brief(label)) for label in self.labels.record(selection.layers, trial.identifier, has)]
+        return f"the fact{'s' if len(known) > 1 else ''} {join_brief(known)}" if known else ""
 
 
 def _file(found: Findings, sentence: str, trial: CheckCase) -> None:

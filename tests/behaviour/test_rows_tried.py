@@ -22,7 +22,8 @@ def test_check_tries_each_row_in_each_format_that_a_document_claims_it_in(fleet:
     assert report.rendered == 4  # web-01 as cfg and toml, own-02.ks, default.ks
     notes = [note for note in report.notes if "csv" in note]
     assert notes == [
-        "inventory.csv:2, web-01 (cfg): not tried whole, only a request has the fact 'serial': one without gets a 500",
+        "inventory.csv:2, web-01 (cfg): not tried whole, only a request has the fact 'serial', which its row lacks: "
+        "a machine that does not say it gets a 500",
         "inventory.csv:3: nothing but a default claims this row",
         "inventory.csv:4 has no MAC address, serial number or UUID: only a request that says the name finds it; "
         "answerd adopt --free gives it the hardware of machines that ask",
@@ -36,8 +37,8 @@ def test_a_row_without_an_id_that_a_document_needs_is_said_to_have_none(fleet: F
         "groups/web.cfg": "# answer: match role=web\n{{ id }}\n",
     }
     assert fleet.write(files).check().notes == (
-        "inventory.csv:2, 98fa9b50d810 (cfg): not tried whole, only a request has the fact 'id' (its row has no id): "
-        "one without gets a 500",
+        "inventory.csv:2, 98fa9b50d810 (cfg): not tried whole, only a request has the fact 'id', which its row lacks: "
+        "a machine that does not say it gets a 500",
     )
 
 
