@@ -102,7 +102,7 @@ def machine_history(
             changes[entry.revision] = entry
     found = [Happened(entry.at, entry) for entry in changes.values()]
     if wanted.format in (None, FORMAT):
-        found += _rows_changed(store, wanted, names, catalogue)
+        found += rows_changed(store, wanted, names, catalogue)
     if wanted.format is None:
         end = _time_of(store, wanted.before) if wanted.before is not None else None
         orders = (Happened(utc(event.at), order=event) for event in events if event.kind in ORDERED.values())
@@ -111,13 +111,14 @@ def machine_history(
     return found[: wanted.limit]
 
 
-def _rows_changed(
-    store: Store, wanted: HistoryFilter, identities: Collection[str], catalogue: Catalogue
+def rows_changed(
+    store: Store, wanted: HistoryFilter, identities: Collection[str], catalogue: Catalogue, most: int = MOST_TABLES
 ) -> Iterator[Happened]:
-    """Yield the changes of the machine's row, the newest first, until there are enough."""
+    """Yield the changes of the machine's row, the newest first, until there are enough. ``most``: how many changes of
+    inventories are looked at. Raises `StoreError`."""
     left, looked_at = wanted.limit if wanted.limit is not None else MOST_TABLES, 0
     page = replace(wanted, kind=Kind.INVENTORY, identifier=None, format=FORMAT, limit=_TABLES_AT_ONCE)
-    while left > 0 and looked_at < MOST_TABLES:
+    while left > 0 and looked_at < most:
         entries = store.history(page)
         if not entries:
             return

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 MOST_IDENTITIES = 4
 """Identities that a sentence lists; a JSON body carries dozens."""
 
+IDENTITIES_SEEN = "identities seen: "
+"""What is before them, at the end of a reason."""
+
 MOST_LOOKED_FOR = 1_000
 """Identities of a request that are looked for; a body of 1 MB may have 60,000, and the loop makes these sentences."""
 
@@ -65,7 +68,7 @@ def unclaimed(catalogue: Catalogue, request: SelectionRequest, overlays: Sequenc
     seen = sorted((one for one in _looked_for(facts) if one not in secret), key=lambda one: not is_mac(one))
     if len(seen) > 1 or any(sent not in facts.described for sent in facts.identities.values()):
         unlisted = max(0, len(facts.identities) - MOST_LOOKED_FOR)
-        parts.append(f"identities seen: {join_brief(seen, MOST_IDENTITIES, unlisted)}")
+        parts.append(f"{IDENTITIES_SEEN}{join_brief(seen, MOST_IDENTITIES, unlisted)}")
     return "; ".join(parts)
 
 

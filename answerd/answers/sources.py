@@ -7,7 +7,7 @@ token.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -51,7 +51,8 @@ class Sources:
     ``secret`` gets the name of a secret and the identifiers of the machine, the most specific first, and returns the
     text. ``gates`` know the states of installs, None where the service keeps none. ``report`` and ``state`` replace the
     gates' answers. All raise `CannotFill` with the reason. ``certificate`` is None for a service that speaks HTTP.
-    ``problems`` are sentences about the sources themselves;
+    ``problems`` are sentences about the sources themselves; ``folders`` are the directories of single machines' secrets
+    by the identities that they are named after;
     ``version`` changes whenever a secret or a problem changes.
     """
 
@@ -59,6 +60,7 @@ class Sources:
     report: Callable[[Selection, Facts], str] | None = None
     state: Callable[[Selection, Facts], str | None] | None = None
     problems: Callable[[], Sequence[str]] = tuple
+    folders: Callable[[], Mapping[str, Sequence[str]]] = dict
     version: Callable[[], int] = int
     gates: Gates | None = None
     certificate: Callable[[], OwnCertificate | None] = lambda: None

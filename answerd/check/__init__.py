@@ -83,6 +83,7 @@ def check(
     of_rows = list(row_cases(catalogue, words=words))
     untried = _untried(catalogue, {group for of_row in of_rows for group in of_row.groups})
     found.notes.update(_untried_notes(catalogue, untried), _row_notes(catalogue), _clear_secrets(catalogue))
+    found.notes.update(_secrets_of_nobody(catalogue, sources))
     (found.problems if strict else found.notes).update(_unclaimed(catalogue, of_rows))
     _report_repetitions(catalogue, found)
     report_equal_claims(catalogue, of_rows, found)
@@ -198,7 +199,11 @@ class _Rendering:
             if not error.missing:
                 _file(found, f"{trial.label}: {error.general}", trial)
             elif lacking := self._lacking(trial):
-                found.notes.add(f"{trial.label}: not tried whole, only a request has {lacking}")
+                of_row = ", which its row lacks" if trial.identities else ""
+                found.notes.add(
+                    f"{trial.label}: not tried whole, only a request has {lacking}{of_row}: "
+                    "a machine that does not say it gets a 500"
+                )
         except NotClaimed as error:
             if trial.document is not None and trial.document.control.overlay is not None:
                 found.notes.add(f"{trial.label}: not tried, only a request tells what it is laid over")
@@ -278,6 +283,16 @@ def _row_notes(catalogue: Catalogue) -> Iterator[str]:
     yield from inventory.nameless_notes()
     for row in inventory.rows():
         yield from (f"{inventory.place(row)}: {note}" for note in row_notes(row.layout, row.cells()))
+
+
+def _secrets_of_nobody(catalogue: Catalogue, sources: Sources) -> Iterator[str]:
+    """Yield a note where a directory of secrets is named after no machine: its name is misspelled, or its machine is
+    gone, and the next one of this name would get these secrets."""
+    rows = catalogue.inventory.rows() if catalogue.inventory is not None else ()
+    named = {*catalogue.machines, *(identity_of(row.id) for row in rows if row.id)}
+    if lost := [name for identity, names in sources.folders().items() if identity not in named for name in names]:
+        names = join_brief([f"{name}/" for name in sorted(lost)])
+        yield f"secrets: no machine's document and no row's id is called like {names}: rename or remove it"
 
 
 def _report_repetitions(catalogue: Catalogue, found: Findings) -> None:

@@ -164,7 +164,7 @@ def _apply(arguments: Arguments, target: Target) -> int:
         say(f"problem: {problem}")
     print(_counts(report))
     if "machines" in report and not asks:
-        say(f"warning: {counted(report['machines'], 'machine')} lost their answer: nothing but a default is left")
+        say(f"warning: {losing(report['machines'], 'lost')}")
     return 0
 
 

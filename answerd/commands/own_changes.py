@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from answerd.write_guard import WriteGuard
 
 
-def losing(machines: int) -> str:
+def losing(machines: int, verb: str = "would lose") -> str:
     """Return the sentence that says how many machines lose their answer."""
-    return f"{counted(machines, 'machine')} would lose their answer: nothing but a default is left"
+    return f"{counted(machines, 'machine')} {verb} their answer: nothing is left to them but a default, if there is one"
 
 
 def refusal(reason: str, problems: Iterable[str]) -> CommandError:

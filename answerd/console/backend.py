@@ -22,11 +22,13 @@ from answerd.errors import StatesUnknown
 from answerd.identity import identity_of
 from answerd.installs.contacts import ContactIndex, contact_as_json
 from answerd.installs.events import Event, Kind
+from answerd.installs.hardware import Names
 from answerd.installs.records import InstallMemory, Remembered
 from answerd.installs.sentences import sentence, shown_name
 from answerd.installs.shown import UnknownMachine, event_as_json, record_as_json, unknown_as_json
 from answerd.installs.states import Order, Rules, State
 from answerd.inventory.row import IDENTITY_COLUMNS
+from answerd.machine_history import names_of_machine
 from answerd.server.admin.adoption import Adoptions
 from answerd.server.live_states import LiveStates
 from answerd.server.request_feed import RequestFeed
@@ -131,6 +133,11 @@ class Installs:
             self._said.clear()
         self._said[id(remembered)] = remembered, catalogue, text
         return text
+
+    def names_of(self, name: str) -> Names:
+        """Return the identities of a known machine; none of another name."""
+        catalogue, memory = self._catalogue(), self._memory()
+        return names_of_machine(catalogue, memory, name) if machine_named(catalogue, memory, name) is not None else {}
 
     def unknown(self, name: str) -> Mapping[str, Any] | None:
         """Return a machine that nothing claimed, by its name or another that it sent, with the facts that it sent."""

@@ -6,7 +6,7 @@ Rules: docs/console.md#history.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
@@ -84,12 +84,14 @@ class MadeChange:
 @dataclass(frozen=True, slots=True)
 class ChangesWanted:
     """Which changes are listed: of one day (UTC, as ``2026-11-27``), by one person, of documents whose name or kind
-    holds a text; all where these are empty. ``before``: older than a revision."""
+    holds a text; all where these are empty. ``before``: older than a revision. ``rows``: the revisions of inventories
+    in which the row of the machine with this text as its name changed."""
 
     day: str = ""
     who: str = ""
     document: str = ""
     before: int | None = None
+    rows: Set[int] = frozenset()
 
     def holds(self, change: DocumentChange) -> bool:
         """Return whether a change is wanted."""
@@ -97,7 +99,7 @@ class ChangesWanted:
             return False
         if self.who and self.who.casefold() not in change.who.casefold():
             return False
-        if not self.document:
+        if not self.document or change.revision in self.rows:
             return True
         bare = identity_of(self.document)
         names = str(change.key).casefold(), file_of(change.key.identifier).casefold()

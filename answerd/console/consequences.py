@@ -85,7 +85,7 @@ class Consequences:
 
 LOSE = ("loses its answer", "lose their answer")
 OTHER = ("gets another answer", "get another answer")
-FIRST = ("gets its first answer", "get their first answer")
+FIRST = ("gets an answer, and has none now", "get an answer, and have none now")
 NONE = ("has no answer, for another reason", "have no answer, for another reason")
 EFFECTS = (LOSE, OTHER, FIRST, NONE)
 """What happens to machines, the worst first."""

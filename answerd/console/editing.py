@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -38,6 +38,7 @@ from answerd.inventory.editing import with_rows_added, with_rows_changed, withou
 from answerd.inventory.row import NEW_INVENTORY, Row, judged
 from answerd.inventory.table import Table, read_table
 from answerd.long_work import run_long
+from answerd.machine_history import rows_changed
 from answerd.server.admin.changes import HISTORY_BYTES, refuse_late
 from answerd.server.admin.documents import RowEdits, line_of
 from answerd.server.admin.requests import CannotRender, InvalidRequest, NotThere, cell_fault
@@ -55,6 +56,9 @@ from answerd.write_guard import (
 )
 
 _SEARCHED_AT_ONCE = 1_000
+TABLES_SEARCHED = 200
+"""The newest changes of inventories in which the row of a machine is looked for."""
+
 DOCUMENTS_UNFOLDED = 20
 """Documents of one change whose differences are shown."""
 
@@ -266,6 +270,15 @@ class Editing:
         """Return the changes that are wanted, the latest first: `CHANGES_LISTED`, and one more where there are more."""
         made = made_together(self._listed(wanted.before, wanted.day or None))
         return [*islice((one for one in made if any(map(wanted.holds, one.documents))), CHANGES_LISTED + 1)]
+
+    def changes_of_row(self, names: Collection[str], before: int | None) -> Set[int]:
+        """Return the revisions of inventories in which the row of the machine with some identities changed."""
+        if not names:
+            return frozenset()
+        store, catalogue = self._writes.store, self._writes.follower.catalogue
+        found = partial(rows_changed, store, HistoryFilter(before=before), names, catalogue, TABLES_SEARCHED)
+        with as_not_saved():
+            return in_thread(lambda: {one.entry.revision for one in found() if one.entry is not None})
 
     def _listed(self, before: int | None = None, since: str | None = None) -> Iterator[DocumentChange]:
         """Yield the accepted writes without their texts, the latest first."""

@@ -6,6 +6,7 @@ Rules: docs/console.md#history.
 from __future__ import annotations
 
 import re
+from collections.abc import Set
 
 from answerd.console.backend import Backend
 from answerd.console.changes import CHANGES_LISTED, ChangesWanted
@@ -24,6 +25,11 @@ _DAY = re.compile(r"\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])")
 _BACK = {"added": "is removed", "changed": "gets its text from before", "removed": "is there again"}
 
 
+def changes_address(name: str) -> str:
+    """Return the address of the changes of a machine's row and its documents."""
+    return link(HERE, document=name)
+
+
 class HistoryPages:
     """The pages of the history."""
 
@@ -35,9 +41,9 @@ class HistoryPages:
         editing, opened = self._backend.editing, number_in(request.get("open"))
         day = request.get("day")
         fault = "" if not day or _DAY.fullmatch(day) else "a day is written 2026-11-27"
-        wanted = ChangesWanted(
-            "" if fault else day, request.get("who"), request.get("document"), number_in(request.get("before"))
-        )
+        document, before = request.get("document"), number_in(request.get("before"))
+        rows = self._changes_of_row(document, before) if document else frozenset()
+        wanted = ChangesWanted("" if fault else day, request.get("who"), document, before, rows)
         changes = editing.changes(wanted) if editing is not None else ()
         figures, is_counted = editing.touched() if editing is not None else ({}, True)
         body = page(
@@ -57,6 +63,12 @@ class HistoryPages:
             writable=editing is not None,
         )
         return PageReply(body)
+
+    def _changes_of_row(self, name: str, before: int | None) -> Set[int]:
+        editing, installs = self._backend.editing, self._backend.installs
+        if editing is None or installs is None:
+            return frozenset()
+        return editing.changes_of_row(installs.names_of(name), before)
 
     def back(self, request: PageRequest) -> PageReply:
         """Return what taking back a change would do; nothing is changed."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from hashlib import sha256
 from itertools import islice
@@ -25,6 +25,7 @@ from answerd.captures import CaptureError
 from answerd.console.adopting import format_asked_for
 from answerd.console.answers import Resolver, Tried
 from answerd.console.backend import Backend
+from answerd.console.history import changes_address
 from answerd.console.machines import MachinesPages
 from answerd.console.near import NearMachine, near_askers, rows_near_to_asker
 from answerd.console.page_request import PageReply, PageRequest, number_in, redirect
@@ -76,7 +77,10 @@ class MachinePage:
         said = None
         if is_known and backend.installs is not None:
             row_address = _row_address(catalogue, known.identities, may_edit=may_edit_row)
-            said = verdict(_seen(known, near, answering, row_address, is_claimed=bool(answers)), Places(catalogue))
+            seen = _seen(known, near, answering, row_address, is_claimed=bool(answers))
+            if backend.editing is not None and (row or documents):
+                seen = replace(seen, changes_address=changes_address(name))
+            said = verdict(seen, Places(catalogue))
         body = page(
             "machine",
             request=request,
@@ -112,6 +116,7 @@ class MachinePage:
             if request.get("recordings") == "1"
             else None,
             writable=backend.editing is not None,
+            changes_address=changes_address(name),
             show_secrets=show_secrets,
             is_known=is_known,
             done=self._machines.done(request),

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from answerd.answers.near_misses import IDENTITIES_SEEN
 from answerd.console.near import NearMachine
 from answerd.console.places import Places
 from answerd.console.rendering import Piece, counted, link, machine_link
@@ -50,7 +51,8 @@ class Seen:
     digit off: of a machine that never asked those that ask without a row, of one that asks without a row the rows of
     which none asked.
     ``row_address`` leads to its row, to the fields of it where they may be changed; empty where it has none.
-    ``is_claimed``: something would answer it.
+    ``is_claimed``: something would answer it. ``changes_address`` leads to the changes of its row and its documents;
+    empty where no history is kept.
     """
 
     name: str
@@ -64,6 +66,7 @@ class Seen:
     near: Sequence[NearMachine] = ()
     row_address: str = ""
     is_claimed: bool = False
+    changes_address: str = ""
 
 
 def verdict(seen: Seen, places: Places) -> Verdict:
@@ -98,13 +101,22 @@ def _of_error(seen: Seen, contact: Mapping[str, Any], places: Places) -> Verdict
     pieces = [Piece("It asked "), Piece("", "", contact["at"]), Piece(asked), *why]
     if seen.has_answer_now:
         return Verdict("busy", [*pieces, Piece(f"; asked again now, it would get {seen.now}.")])
-    if seen.now is not None and not seen.now.startswith(contact["got"]):
+    if seen.now is not None and not _is_the_same(seen.now, contact["got"]):
         (why,) = places.linked([seen.now])
         pieces += [Piece("; asked again now: "), *why]
     for need in places.linked(seen.needs[:1]):
         pieces += [Piece("; "), *need]
         why = need
-    return Verdict("bad", [*pieces, *_near_rows(seen)], [*_ways_to_near_rows(seen), *_ways_to(why)])
+    ways = [*_ways_to_near_rows(seen), *_ways_to(why)]
+    if seen.changes_address:
+        ways.append(Way("What changed", seen.changes_address))
+    return Verdict("bad", [*pieces, *_near_rows(seen)], ways)
+
+
+def _is_the_same(now: str, got: str) -> bool:
+    """Return whether a machine would get the reason that it got, which may be cut off. The identities at its end
+    differ: the request that is tried anew has no address, and its machine's name."""
+    return now.startswith(got) or now.partition(IDENTITIES_SEEN)[0] == got.partition(IDENTITIES_SEEN)[0]
 
 
 def _of_held(seen: Seen, contact: Mapping[str, Any], state: str, places: Places) -> Verdict:

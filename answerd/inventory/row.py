@@ -438,6 +438,8 @@ def _id(value: str) -> tuple[str, str | None]:
     fault = identifier_fault(Kind.MACHINE, value)
     if fault and value.lower() in RESERVED_MACHINES:
         fault = "a value is a reserved name"  # the other sentence quotes it
+    elif fault:
+        fault += "; or call the column name, and write {{ name | slug }} in documents"
     return identity_of(value), fault
 
 

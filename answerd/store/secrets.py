@@ -300,7 +300,12 @@ def unreadable_to_others(secrets: SecretFiles) -> str:
 
 def sources_of(secrets: SecretFiles) -> Sources:
     """Return the sources of a service that has these secrets, and keeps no states."""
-    return Sources(secret=secrets.secret, problems=secrets.problems, version=lambda: secrets.version)
+    return Sources(
+        secret=secrets.secret,
+        problems=secrets.problems,
+        folders=lambda: secrets.in_force.folders,
+        version=lambda: secrets.version,
+    )
 
 
 def _folders(seen: _SecretScan, before: _SecretScan) -> list[str]:

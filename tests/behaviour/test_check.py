@@ -10,7 +10,7 @@ import pytest
 
 from answerd.answers.sources import Sources
 from answerd.check import check, in_order
-from answerd.store.secrets import SecretFiles
+from answerd.store.secrets import SecretFiles, sources_of
 from answerd.validators import Tools
 from tests.support.fleet import Fleet
 from tests.support.installs import RememberedInstalls
@@ -135,6 +135,21 @@ def test_a_secret_that_many_machines_lack_has_one_reason(fleet: Fleet, tmp_path:
     report = check(fleet.loader.catalogue, Tools.none(), sources=Sources(secret=secrets.secret))
     assert [problem.partition(": ")[0] for problem in report.problems] == [f'machine "{name}" (ks)' for name in names]
     assert len({problem.partition(": ")[2] for problem in report.problems}) == 1
+
+
+def test_a_directory_of_secrets_that_is_named_after_no_machine_is_a_note(fleet: Fleet, tmp_path: Path) -> None:
+    for folder in ("own-1", "PC-07", "pc-8", "98fa9b50d810", ".acme"):
+        (tmp_path / "secrets" / folder).mkdir(parents=True)
+    (tmp_path / "secrets" / "root").write_text("x")
+    table = "id,mac\npc-07,98:fa:9b:50:d8:10\n,98:fa:9b:50:d8:11\n"
+    fleet.write(
+        {"inventory.csv": table, "own-1.ks": "a\n", "groups/g.ks": "# answer: match mac=*\n{{ secret.root }}\n"}
+    )
+    sources = sources_of(SecretFiles(str(tmp_path / "secrets")))
+    notes = check(fleet.loader.catalogue, Tools.none(), sources=sources).notes
+    assert [note for note in notes if note.startswith("secrets: ")] == [
+        "secrets: no machine's document and no row's id is called like 98fa9b50d810/, pc-8/: rename or remove it"
+    ]
 
 
 def test_a_fact_that_is_missing_beside_a_report_is_what_is_said(fleet: Fleet) -> None:

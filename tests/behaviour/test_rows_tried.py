@@ -22,12 +22,37 @@ def test_check_tries_each_row_in_each_format_that_a_document_claims_it_in(fleet:
     assert report.rendered == 4  # web-01 as cfg and toml, own-02.ks, default.ks
     notes = [note for note in report.notes if "csv" in note]
     assert notes == [
-        "inventory.csv:2, web-01 (cfg): not tried whole, only a request has the fact 'serial'",
+        "inventory.csv:2, web-01 (cfg): not tried whole, only a request has the fact 'serial', which its row lacks: "
+        "a machine that does not say it gets a 500",
         "inventory.csv:3: nothing but a default claims this row",
         "inventory.csv:4 has no MAC address, serial number or UUID: only a request that says the name finds it; "
         "answerd adopt --free gives it the hardware of machines that ask",
     ]
     assert not [note for note in report.notes if "selects by match" in note]
+
+
+def test_a_row_without_an_id_that_a_document_needs_is_said_to_have_none(fleet: Fleet) -> None:
+    files = {
+        "inventory.csv": "mac,role\n98:fa:9b:50:d8:10,web\n",
+        "groups/web.cfg": "# answer: match role=web\n{{ id }}\n",
+    }
+    assert fleet.write(files).check().notes == (
+        "inventory.csv:2, 98fa9b50d810 (cfg): not tried whole, only a request has the fact 'id', which its row lacks: "
+        "a machine that does not say it gets a 500",
+    )
+
+
+def test_a_name_that_is_no_id_is_a_fault_whose_sentence_says_what_to_do_and_that_does(fleet: Fleet) -> None:
+    web = "# answer: match role=web\nhost {{ id }}\n"
+    fleet.write({"inventory.csv": "id,mac,role\nPC 7,98:fa:9b:50:d8:10,web\n", "groups/web.cfg": web})
+    (problem,) = [one for one in fleet.check().problems if one.startswith("inventory.csv:2: ")]
+    assert problem.endswith("; or call the column name, and write {{ name | slug }} in documents")
+    advised = {
+        "inventory.csv": "name,mac,role\nPC 7,98:fa:9b:50:d8:10,web\n",
+        "groups/web.cfg": web.replace("id", "name | slug"),
+    }
+    assert fleet.write(advised).check().problems == ()
+    assert fleet.text("/cfg?mac=98:fa:9b:50:d8:10").startswith("host pc-7")
 
 
 def test_a_group_that_no_row_meets_is_named_as_not_tried(fleet: Fleet) -> None:

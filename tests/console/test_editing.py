@@ -98,7 +98,7 @@ def test_a_document_is_written_changed_restored_and_removed(writer: Page) -> Non
     removal = writer.locator("tr", has_text='machine "one" (ks)').first
     assert "removed" in removal.inner_text()
     removal.get_by_role("link", name="Undo").click()
-    writer.get_by_text("1 machine gets its first answer").wait_for()
+    writer.get_by_text("1 machine gets an answer, and has none now").wait_for()
     press_and_leave(writer, "Save it")
     assert stored(writer) == "# first\n"
 

@@ -151,7 +151,7 @@ def test_a_dry_run_names_who_loses_an_answer_and_not_its_lines(
 
     assert main(["apply", "--dry-run", str(directory)]) == 0
     output = capsys.readouterr().out
-    assert "\n3 machines would lose their answer: nothing but a default is left\n" in output
+    assert "\n3 machines would lose their answer: nothing is left to them but a default, if there is one\n" in output
     [gone] = [line for line in output.splitlines() if line.startswith("gone: ")]
     assert gone.startswith("gone: pc-01 (toml), pc-02 (toml), pc-03 (toml)  +0 -")
     assert "-language" not in output

@@ -89,7 +89,7 @@ def test_machines_get_names_in_the_order_in_which_they_asked_and_the_page_shows_
         ["7ABC003", "cn0001", "cn0001", mac(3), "7ABC003", "gpu", ""],
         ["7ABC001", "cn0002", "cn0002", mac(1), "7ABC001", "gpu", ""],
     ]
-    assert "2 machines get their first answer" in shown.text
+    assert "2 machines get an answer, and have none now" in shown.text
     assert "swordfish1" not in shown.text
     assert len(stored(keeper)) == 3, "nothing is stored yet"
     made = send(keeper, shown, "save", everything, **wanted)

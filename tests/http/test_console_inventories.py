@@ -268,7 +268,7 @@ def test_an_inventory_of_5000_rows_is_uploaded_with_a_preview_paged_searched_and
     assert shown.status == 200
     assert "Nothing is stored yet" in shown.text
     shown = finished(keeper, shown)
-    assert "125 machines get their first answer" in shown.text
+    assert "125 machines get an answer, and have none now" in shown.text
     assert "1 machine loses its answer" in shown.text
     assert stored(keeper) == TEXT
     put(keeper, MANY)

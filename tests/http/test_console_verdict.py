@@ -15,7 +15,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from tests.support.console import Browser, started
+from tests.support.console import Browser, etag_of, started
 from tests.support.service import run, write_tree
 from tests.support.waiting import wait_until
 
@@ -232,3 +232,30 @@ def test_the_answer_of_its_own_documents_is_shown_before_a_foreign_broken_format
     tabs = re.findall(r'<a href="/console/machine\?id=own&amp;answer=(\w+)[^"]*#answers"', page)
     assert tabs == ["yaml", "toml"]
     assert "hostname: own" in page
+
+
+def test_a_machine_that_lost_its_answer_by_a_change_of_its_row_leads_to_that_change(
+    operator: Browser, tmp_path: Path, store: str
+) -> None:
+    table = TREE["inventory.csv"].replace("53:01,r1", "53:01,r9")
+    if store == "files":
+        write_tree(tmp_path / "answers", {"inventory.csv": table})
+    else:
+        page = operator.get("/console/document?kind=inventory&name=default&format=csv&as=text")
+        fields = {"kind": "inventory", "name": "default", "format": "csv", "etag": etag_of(page), "text": table}
+        assert operator.change(do="save", **fields).status == 303
+    wait_until(lambda: operator.service.get("/toml?mac=00:00:5e:00:53:01").status == 404)
+    wait_until(lambda: "got 404: no document claims" in said(operator, "m1").text)
+    verdict = said(operator, "m1")
+    assert "; identities seen: " in verdict.text
+    assert "asked again now" not in verdict.text, "it would get the same: only the identities seen differ"
+    pages = {name: operator.get(f"/console/history?document={name}").text for name in ("m1", "m2", "m9")}
+    listed = {name: re.findall(r'<tr id="c(\d+)">', text) for name, text in pages.items()}
+    if store == "files":
+        assert "What changed" not in verdict.links
+        assert listed == {"m1": [], "m2": [], "m9": []}
+    else:
+        assert verdict.links["What changed"] == "/console/history?document=m1"
+        assert '<a href="/console/history?document=m2">Changes of its' in operator.get("/console/machine?id=m2").text
+        assert [len(listed[name]) for name in ("m1", "m2", "m9")] == [2, 1, 0]
+        assert listed["m1"][1:] == listed["m2"], "the import brought both rows"

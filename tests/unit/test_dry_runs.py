@@ -137,7 +137,9 @@ def test_a_preview_waits_for_the_dry_run_before_it(admin: Admin) -> None:
     with admin.writes.dry_run(math.inf):
         found = editing.preview(NODE, "x = 1\n")
         assert found.is_pending
-    assert [effect.sentence for effect in ended(editing, found).effects] == ["1 machine gets its first answer"]
+    assert [effect.sentence for effect in ended(editing, found).effects] == [
+        "1 machine gets an answer, and has none now"
+    ]
 
 
 def test_a_preview_ends_with_its_time(admin: Admin) -> None:

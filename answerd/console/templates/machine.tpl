@@ -174,6 +174,9 @@ Write a file <code>{{name}}.toml</code>, or of another format, in the answers di
 % if is_known and not visitor:
 <section class="card" aria-labelledby="who">
   <h2 id="who">Who it is</h2>
+  % if writable:
+  <p><a href="{{changes_address}}">Changes of its row and its documents</a></p>
+  % end
   <dl class="wide">
     <dt>Identities</dt><dd class="mono">
     % for identity in identities:
