@@ -59,6 +59,16 @@ def test_a_refusal_prints_what_an_order_to_the_machine_would_leave_out(site: InP
     assert asks(site, A2, serial=SERIAL_A).is_given
 
 
+def test_a_refusal_prints_the_closed_card_that_the_board_came_with_before(site: InProcess) -> None:
+    orders(site, "disarm", B1)
+    asks(site, B1, uuid=UUID_B)
+    refused = asks(site, B2, serial=SERIAL_B, uuid=UUID_B)
+    assert refused.order == (SERIAL_B, UUID_B, B1)
+    orders(site, "arm", *refused.order)
+    assert asks(site, B2, serial=SERIAL_B, uuid=UUID_B).is_given
+    assert asks(site, B1).is_given
+
+
 def test_a_report_closes_what_two_orders_had_opened_before_it_was_given(site: InProcess) -> None:
     orders(site, "arm", A1)
     asks(site, A1, serial=SERIAL_A)

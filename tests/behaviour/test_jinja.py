@@ -101,17 +101,29 @@ def test_an_explanation_names_the_document_and_the_line_of_each_line(set_of: Fle
 
 
 def test_the_row_that_filled_a_line_is_named(fleet: Fleet) -> None:
-    fleet.write({"inventory/default.csv": "id,mac,disks\nweb-01,52:54:00:00:00:01,sda sdb\n", "web-01.ks": DISKS})
-    answer = fleet.ask("/ks?mac=52:54:00:00:00:01")
-    assert [bool(origin.row) for origin in origins(answer, fleet.loader.catalogue.inventory)] == [
-        True,
-        True,
-        False,
-        False,
+    fleet.write(
+        {
+            "inventory/default.csv": "id,mac,disks\nweb-01,52:54:00:00:00:01,sda sdb\n",
+            "groups/off.ks": "# answer: template off\n{{ disks }}\n",
+            "groups/on.ks": "# answer: extends off\nd {{ Disks }}\nd {{ serial }}\n",
+            "web-01.ks": DISKS,
+        }
+    )
+    answer = fleet.ask("/ks?mac=52:54:00:00:00:01&serial=S1")
+    rows = [bool(origin.row) for origin in origins(answer, fleet.loader.catalogue.inventory)]
+    assert [*zip(answer.body.decode().splitlines(), rows, strict=True)] == [
+        ("{{ disks }}", False),
+        ("d sda sdb", True),
+        ("d S1", False),
+        ("d sda sdb", True),
+        ("sda,sdb,.", True),
+        ("x a", False),
+        ("y", False),
     ]
 
 
 DISKS = """# answer: template jinja
+# answer: extends on
 d {{ disks }}
 {% for disk in disks | split(" ") %}{{ disk }},{% endfor %}.
 {% for disk in ["a"] %}

@@ -253,6 +253,19 @@ def test_of_a_full_directory_the_oldest_goes(serving: Serving, directory: Path) 
     assert len(list(directory.iterdir())) == 2 * captures.MOST_CAPTURES
 
 
+def test_of_a_full_directory_goes_a_body_alone_and_nothing_that_is_no_capture(tmp_path: Path) -> None:
+    directory = tmp_path / "captures"
+    fill(directory, captures.MOST_CAPTURES - 1)
+    oldest = "2019-01-01T000000Z-192.0.2.1-1"
+    alone, *others = [directory / name for name in (f"{oldest}.body", f"{oldest}.txt", oldest, "0-notes.body")]
+    for file in (alone, *others):
+        file.touch()
+    written = captures.write(directory, captures.Capture("2026-08-24T08:43:37Z", "192.0.2.7", "", [], b"", "200"))
+    assert not alone.exists()
+    assert all(file.exists() for file in (*others, written))
+    assert len([*directory.glob("*.meta")]) == captures.MOST_CAPTURES
+
+
 def test_several_processes_never_write_one_too_many(tmp_path: Path) -> None:
     """Three at once into a directory that has room for ten; a fourth looks all the while."""
     directory = tmp_path / "captures"

@@ -11,8 +11,7 @@ from answerd.installs.events import Event
 from answerd.installs.hardware import MAC, NAME, Asked
 from answerd.installs.records import InstallMemory, Remembered, ReportedOn
 from answerd.installs.states import State
-from answerd.store.state_tables import insert, setting
-from answerd.store.states import GivenOrder, Position, StateFile
+from answerd.store.states import EventWriter, GivenOrder, Position, StateFile
 from tests.support.installs import Happening, Ordered, Reported
 
 
@@ -25,7 +24,7 @@ class StateWriter:
     """Writes events as a service does."""
 
     def __init__(self, states: StateFile) -> None:
-        self.states = states
+        self.states, self.writer = states, EventWriter(states)
         self.memory, self.position = InstallMemory(states.rules), Position()
         self.givings: dict[str, list[ReportedOn]] = {}
 
@@ -76,7 +75,6 @@ class StateWriter:
             subject = ReportedOn(decision.giving, decision.identity, decision.attempt)
             if subject not in self.givings.setdefault(name, []):
                 self.givings[name].append(subject)
-        with self.states.writing() as database:
-            insert(database, [event], self.states.shared, setting(database, "source") or "")
+        self.writer.write([event])
         self.states.tidy([event.record])
         return event

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from answerd.formats.family import Once
 from answerd.installs.events import Event, Kind, content_of, event_from, folds, summary_of
-from answerd.installs.fold import Fold, merge, record_of
+from answerd.installs.fold import Begun, Closing, Fold, merge, record_of
 from answerd.installs.hardware import MAC, SERIAL, Asked
 from answerd.installs.records import InstallMemory, ReportedOn
 from answerd.installs.states import Gate, Order, ReportKind, Requested, Rules, State
@@ -129,6 +129,19 @@ def test_nobody_is_installed_by_a_joining(steps: list[tuple[str, int, bool]]) ->
     for identity in NAMES:
         if all(node.state(identity) is State.INSTALLED for node in nodes):
             assert together.state(identity) is State.INSTALLED
+
+
+def test_every_field_of_an_event_is_stored() -> None:
+    armed = Begun("o1", Order.ARM, 0.5)
+    event = Event(
+        "web01", "web-01", Kind.GIVEN, 1.0, names={"web01": "nweb-01"}, asked=("web01",), attempt=(armed,), start=2,
+        giving="g1", knew=("o1",), anew=("web01",), closings=(Closing("r1", 0.7, "g0", ("o1",)),), closed=("web02",),
+        detail="ks", origin="ops", message="copying", percent=5.0, counts=False, group="rack", overlays=("gpu",),
+        named=("web01",), after_copied=True, body=b"log", id="e1",
+    )  # fmt: skip
+    own = {name for name in Event._fields if getattr(event, name) != Event._field_defaults.get(name)}
+    assert own == set(Event._fields) - {"folds", "ties"}  # those of a summary
+    assert event_from("web01", "web-01", "given", 1.0, content_of(event).decode(), b"log", "e1") == event
 
 
 @settings(deadline=None, max_examples=examples(100))

@@ -141,13 +141,14 @@ def test_a_connection_is_given_up_when_the_time_of_its_request_is_over(
     cluster.pause()
     try:
         connection.until = 0.0
-        with pytest.raises(StoreAway, match="cannot be"):
+        with pytest.raises(StoreAway, match="cannot be") as caught:
             put(transaction, A, "x = 1\n")
         transaction.close()  # waits for nothing either
     finally:
         cluster.resume()
     assert [seconds for seconds in waits if seconds is None or seconds > 0.01] == []
     assert waits != []
+    assert type(caught.value) is StoreAway  # there is no time to try again
     assert store.keys() == []
 
 
@@ -196,6 +197,30 @@ def ended(store: PostgresStore | ReplicatedStore) -> None:
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() "
             "AND pid <> pg_backend_pid()"
         ).fetchall()
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (psycopg.OperationalError("the connection is closed"), StoreLost),
+        (psycopg.errors.AdminShutdown(), StoreLost),
+        (psycopg.errors.CannotConnectNow(), StoreLost),
+        (psycopg.errors.ConnectionFailure(), StoreLost),
+        (psycopg.errors.DeadlockDetected(), StoreLost),
+        (psycopg.errors.SerializationFailure(), StoreLost),
+        (psycopg.errors.ConnectionTimeout(), StoreAway),
+        (psycopg.errors.QueryCanceled(), StoreAway),
+        (psycopg.errors.LockNotAvailable(), StoreAway),
+        (psycopg.errors.IdleInTransactionSessionTimeout(), StoreAway),
+        (psycopg.errors.DiskFull(), StoreAway),
+        (psycopg.errors.TooManyConnections(), StoreAway),
+    ],
+    ids=lambda one: type(one).__name__ if isinstance(one, Exception) else one.__name__,
+)
+def test_what_ended_by_itself_may_be_tried_again_and_no_wait(error: Exception, kind: type[StoreError]) -> None:
+    with pytest.raises(StoreAway) as caught, PostgresServer(NOWHERE).faults("written"):
+        raise peewee.OperationalError("x") from error
+    assert type(caught.value) is kind
 
 
 def test_a_write_whose_connection_ends_before_its_commit_is_made_again_once(

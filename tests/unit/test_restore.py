@@ -264,8 +264,9 @@ def test_an_import_takes_states_along_and_what_does_not_says_so(
     assert "warning: no state of any install is known: every machine may install" in shell("apply", answers).err
     assert any("no states of installs were taken" in line for line in shell("import", answers).err)
     assert installed(shell) == set()
-    assert f"1 event of installs taken from {states}" in shell("import", "--states", states, answers).err
-    assert installed(shell) == {"web-01"}
+    for taken in ("1 event", "0 events"):  # what both know is not taken again
+        assert f"{taken} of installs taken from {states}" in shell("import", "--states", states, answers).err
+        assert installed(shell) == {"web-01"}
     assert not any("may install" in line for line in shell("apply", answers).err)
     assert any("states of installs are not in a directory" in line for line in shell("export", "back").err)
 

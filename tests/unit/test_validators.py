@@ -43,6 +43,7 @@ IGNITION: dict[str, Any] = {
     "systemd": {"units": [{"name": "a.service", "enabled": True, "contents": "[Service]"}]},
     "passwd": {"users": [{"name": "core"}]},
 }
+YAST = 'xmlns="http://www.suse.com/1.0/yast2ns"'
 KICKSTART = "lang en_US.UTF-8\nrootpw --lock\n%packages\n@core\n%end\n%post\necho done\n%end\n"
 
 
@@ -263,6 +264,29 @@ DOUBTFUL: list[tuple[str, str, str, str]] = [
     ("a kickstart command to be dropped", "ks", "#version=RHEL8\ninstall\n", ""),
     ("a kickstart for an unknown syntax", "ks", "#version=SUSE99\nlang en_US\n", ""),
 ]
+JUDGES: list[tuple[str, str, str, tuple[str, ...]]] = [
+    ("cloud-config", "yaml", "#cloud-config\nhostname: n1\n", ("YAML syntax", "cloud-config rules")),
+    ("autoinstall", "yaml", USER_DATA, ("YAML syntax", "Ubuntu autoinstall rules")),
+    ("meta-data", "yaml", "instance-id: n1\n", ("YAML syntax", "NoCloud meta-data shape")),
+    ("network-config", "yml", "version: 2\nethernets: {}\n", ("YAML syntax", "NoCloud network-config shape")),
+    ("Talos", "yaml", "machine: {type: worker}\ncluster: {}\n", ("YAML syntax", "Talos rules")),
+    ("other YAML", "yaml", "- 1\n", ("YAML syntax",)),
+    ("Ignition", "ign", ignition(), ("JSON syntax", "Ignition rules")),
+    ("Agama", "json", '{"product": {"id": "Tumbleweed"}}', ("JSON syntax", "Agama rules")),
+    ("other JSON", "json", "[]", ("JSON syntax",)),
+    ("AutoYaST", "xml", f"<profile {YAST}/>", ("XML syntax", "AutoYaST rules")),
+    ("AutoYaST by its path", "autoyast", "<profile/>", ("XML syntax", "AutoYaST rules")),
+    ("unattend", "xml", "<unattend/>", ("XML syntax", "Windows unattend")),
+    ("unattend by its path", "unattend", "<a/>", ("XML syntax", "Windows unattend")),
+    ("other XML", "xml", "<a/>", ("XML syntax",)),
+    ("Proxmox", "toml", "[global]\n", ("TOML syntax", "Proxmox answer schema (rules of 9.2)")),
+    ("other TOML", "toml", "a = 1\n", ("TOML syntax",)),
+    ("a kickstart", "ks", KICKSTART, ("pykickstart (RHEL10 syntax)",)),
+    ("a preseed", "seed", "d-i a/b string c\n", ("preseed line grammar",)),
+    ("iPXE", "ipxe", "#!ipxe\nshell\n", ("iPXE first line",)),
+    ("a text that is empty", "ign", " \n", ("emptiness",)),
+    ("a text that is no UTF-8", "ks", "\ud800", ("encoding",)),
+]
 # fmt: on
 
 
@@ -291,6 +315,13 @@ def test_what_is_doubtful_is_a_warning_and_refuses_nothing(extension: str, text:
     verdict = judged(text, extension)
     assert (paths(verdict.findings), paths(verdict.warnings)) == ([], [path])
     assert verdict.valid
+
+
+@pytest.mark.parametrize(
+    ("extension", "text", "judges"), [case[1:] for case in JUDGES], ids=[case[0] for case in JUDGES]
+)
+def test_a_verdict_names_what_judged(extension: str, text: str, judges: tuple[str, ...]) -> None:
+    assert judged(text, extension).judged_by == judges
 
 
 @pytest.mark.parametrize("extension", [*NEVER_JUDGED, "txt"])
