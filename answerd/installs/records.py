@@ -150,7 +150,7 @@ _EVICTED_AT_ONCE: Final = 200
 
 
 _MOST_PAST_GIVINGS: Final = 10_000
-"""Givings that an order took the place of whose names are kept."""
+"""Givings that an order took the place of whose names, and whose reports, are kept."""
 
 _NO_ROOM: Final = (
     f"there are {MOST_STRANGERS:,} identities of machines that no row, member or document names, and all of them asked "
@@ -196,6 +196,7 @@ class InstallMemory(Machines):
         self.companions = Guests(MOST_COMPANIONS)
         self.named: set[str] = set()  # identities that a row, a document or a member names, or did
         self._past_givings: dict[str, Names] = {}  # what those named that an order took the place of, the newest last
+        self._past_reports: dict[str, frozenset[Closing]] = {}  # the same of reports of success, by the giving
         self._along: Counter[str] = Counter()  # identities without an event that each giving, report and order brought
         self.evicted: dict[str, None] = {}  # identities that were dropped, until somebody takes note of it
         self.changes = 0  # rises with every change
@@ -228,7 +229,7 @@ class InstallMemory(Machines):
         if event.kind is Kind.INSTALLED and event.counts:
             self._close_the_giving(event, fold)
         if event.kind in ORDERED.values():
-            self._note_past_givings(event)
+            self._note_past(event)
         if event.kind in _REPORTS:
             self._along[event.giving] += sum(one not in self.by_identity for one in event.names)
         return self._add(event, fold)
@@ -281,6 +282,7 @@ class InstallMemory(Machines):
         found: set[Closing] = set(fold.closings)
         for held in self.held_of(event.names).values():
             found.update(closing for closing in held.fold.closings if closing.giving == event.giving)
+        found |= self._past_reports.get(event.giving, frozenset())
         if any(self.fold(one).orders for one in event.names):
             self._keep_past(event.giving, event.names)  # it comes after an order that may have known it
         return fold._replace(closings=tuple(sorted(found))) if len(found) > len(fold.closings) else fold
@@ -293,11 +295,14 @@ class InstallMemory(Machines):
                 named.update(start.names if event.giving in start.givings else ())
         for identity in named.keys() - event.names.keys():
             self._put(identity, merge(self.fold(identity), Fold(closings=fold.closings)), event)
+        if any(closing.id in self.fold(one).past for closing in fold.closings for one in event.names):
+            self._keep_past_reports(fold.closings)
 
-    def _note_past_givings(self, order: Event) -> None:
+    def _note_past(self, order: Event) -> None:
         """Keep what those givings named that an order takes the place of: a report may still close them, to a node that
-        knew of neither."""
+        knew of neither. Keep such reports too: their giving may come later, and name more."""
         for held in self.held_of(order.names).values():
+            self._keep_past_reports(held.fold.closings)
             for start in held.fold.starts:
                 for giving in start.givings:
                     self._keep_past(giving, start.names)
@@ -306,6 +311,12 @@ class InstallMemory(Machines):
         self._past_givings[giving] = {**self._past_givings.pop(giving, NOBODY), **names}
         if len(self._past_givings) > _MOST_PAST_GIVINGS:
             del self._past_givings[next(iter(self._past_givings))]
+
+    def _keep_past_reports(self, closings: Iterable[Closing]) -> None:
+        for closing in closings:
+            self._past_reports[closing.giving] = self._past_reports.pop(closing.giving, frozenset()) | {closing}
+        while len(self._past_reports) > _MOST_PAST_GIVINGS:
+            del self._past_reports[next(iter(self._past_reports))]
 
     def _put(self, identity: str, fold: Fold, event: Event) -> None:
         record = record_of(event.label or self.title_of(identity), fold, self.rules)

@@ -7,6 +7,7 @@ from itertools import permutations
 
 import pytest
 
+from answerd.installs.events import Event, Kind
 from answerd.installs.states import State
 from tests.support.hardware_world import Step
 from tests.support.node_world import NodeWorld, memory_of, shortest, violation, walk
@@ -111,6 +112,20 @@ def test_a_report_closes_what_its_giving_named_in_whatever_order_the_events_come
         memory = memory_of(shuffled)
         states = {memory.state_of(identity) for identity in ("002590000002", "ser0002")}
         assert states == {State.INSTALLED}, [event.kind for event in shuffled]
+
+
+def test_a_report_closes_what_its_giving_named_also_where_an_order_took_its_place() -> None:
+    """Neither the node of the report nor that of the order knew of the serial number."""
+    mac, both = {"002590000001": "m00:25:90:00:00:01"}, {"002590000001": "m00:25:90:00:00:01", "ser1": "sSER1"}
+    given = Event(
+        "ser1", "SER1", Kind.GIVEN, 1.0, both, start=1, giving="g", detail='group "rack" (ipxe)', id="1"
+    )  # fmt: skip
+    report = Event("002590000001", "", Kind.INSTALLED, 2.0, mac, start=1, giving="g", id="2")
+    arm = Event("002590000001", "", Kind.ARMED, 3.0, mac, knew=("2",), id="3")
+    for events in permutations([given, report, arm]):
+        memory = memory_of(events)
+        states = {identity: memory.state_of(identity) for identity in both}
+        assert states == {"002590000001": State.ARMED, "ser1": State.INSTALLED}, [event.kind for event in events]
 
 
 DAY = 86_400.0

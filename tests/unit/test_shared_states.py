@@ -10,7 +10,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from answerd.answers.catalogue import Catalogue
@@ -603,6 +603,7 @@ STEPS = st.lists(
 
 @settings(deadline=None, max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(STEPS)
+@example([(0, ReportKind.INSTALLED), (2, ReportKind.INSTALLED), (0, "ks"), (2, Order.ARM)])
 def test_whatever_happens_in_whatever_order_no_two_nodes_differ_in_the_end(
     place: Path, steps: list[tuple[int, Any]]
 ) -> None:
