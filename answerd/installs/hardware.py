@@ -475,11 +475,13 @@ def named_by_report(
 
 def _is_ordered_since(fold: Fold, giving: str, given_at: float, attempt: set[str]) -> bool:
     """Return whether an order about an identity itself came after a giving. One that the giving counted is at most as
-    late as its id says."""
-    if giving in fold.past or (attempt and attempt <= set(fold.past)):
+    late as its id says. An order that did not know of the giving may have taken the place of its attempt before."""
+    if giving in fold.past:
         return True
     if fold.cut <= given_at or milliseconds(fold.cut) <= begun_at(giving):
         return False
+    if attempt and attempt <= set(fold.past):
+        return True
     return any(order.at == fold.cut and order.id not in attempt for order in fold.orders)
 
 

@@ -94,6 +94,23 @@ def test_a_report_of_what_was_given_on_two_arms_counts_where_one_of_them_was_rep
     assert not any(gives)
 
 
+def test_a_report_of_what_was_given_after_a_forget_elsewhere_counts_where_that_forgot_its_attempt() -> None:
+    gives = joined(
+        WITHOUT_ROW,
+        ("cut", A, 0),
+        ("arm", B, 0),
+        ("exchange", B, 0),
+        ("forget", B, 0),
+        ("forget", A, 0),
+        ("heal", A, 0),  # hears of the arm, and not of B's forget
+        ("ask", A, BY_MAC),
+        ("exchange", B, 0),
+        ("exchange", A, 0),
+        ("installed", A, LAST_GIVEN),
+    )
+    assert not any(gives)
+
+
 def test_a_report_closes_what_its_giving_named_in_whatever_order_the_events_come() -> None:
     world = NodeWorld(2)
     for verb, node, choice in (
