@@ -258,7 +258,7 @@ def shared_key(database: peewee.Database, own: str | None = None) -> str:
 
 def _require_own_source(node: NodeStates, database: peewee.Database, log: Callable[[str], object]) -> None:
     """Give the node's file a name of its own where it is a copy of another node's, or was rolled back: it neither noted
-    that it delivered the last of its events in the database, nor has that event still to deliver. All events have ids,
+    that it delivered the last event that came from it, nor has that event. All events have ids,
     so none is lost by that; what was acknowledged after the copy was made and not delivered is not here."""
     with node.reading() as local:
         source, delivered = setting(local, "source") or "", setting(local, _DELIVERED)
@@ -290,14 +290,13 @@ def _deliver(node: NodeStates, database: peewee.PostgresqlDatabase) -> None:
             log = _lock(database)
             numbers = store_events(log, rows)
             write_sightings(database, unknown)
-            own = [row[0] for row in rows if row[2] == source]
-            if own:
-                note(database, f"last {source}", own[-1])
+            if rows:
+                note(database, f"last {source}", rows[-1][0])
             log.end()
         with node.writing() as local:
             run_many(local, "UPDATE events SET shared = ? WHERE id = ?", [(numbers[row[0]], row[0]) for row in rows])
-            if own:
-                note(local, _DELIVERED, own[-1])
+            if rows:
+                note(local, _DELIVERED, rows[-1][0])
             sent = [(row.asked, identity_of(row.machine)) for row in unknown]
             run_many(local, "UPDATE unknown_machines SET unsent = max(0, unsent - ?) WHERE identity = ?", sent)
         if len(rows) < ROWS_AT_ONCE:

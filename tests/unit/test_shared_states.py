@@ -38,7 +38,7 @@ from answerd.store.log import newest_write
 from answerd.store.opening import open_states
 from answerd.store.postgres_connection import PostgresServer
 from answerd.store.state_sync import DatabaseStates, NodeStates, _deliver, exchange
-from answerd.store.state_tables import COMPACTED_AT, KEPT_BYTES, Sighting, insert, run, run_many
+from answerd.store.state_tables import COMPACTED_AT, KEPT_BYTES, Sighting, insert, note, run, run_many, setting
 from answerd.store.states import GivenOrder, Position, Waiting, open_state_file, take_states
 from answerd.store.tables import execute
 from tests.support.installs import Ordered, Reported
@@ -443,6 +443,23 @@ def test_a_file_that_was_rolled_back_or_copied_loses_no_acknowledged_report_and_
             assert one.state(f"old-{number}") is State.INSTALLED
             assert one.state(f"new-{number}") is State.INSTALLED
     assert ["rolled back or copied" in line for line in node.said] == [True]
+
+
+def test_what_a_running_process_writes_is_noted_of_the_file_under_its_new_name(
+    nodes: list[Node], server: PostgresServer
+) -> None:
+    """Else a later rollback would go unnoticed until the process is started again."""
+    a = nodes[0]
+    a.ask(1.0)
+    a.sync()
+    with a.store.writing() as local:
+        note(local, "source", "new")
+    a.report(ReportKind.INSTALLED, 2.0)
+    a.sync()
+    with a.store.reading() as local:
+        (last,) = run(local, "SELECT id FROM events ORDER BY revision DESC LIMIT 1").fetchone()
+    with server.connected() as database:
+        assert setting(database, "last new") == last
 
 
 def test_an_event_that_is_removed_again_has_no_node_compare_everything(
