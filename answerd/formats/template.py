@@ -240,7 +240,10 @@ take 30 ms on values of 1,024 characters, and at most a second where each label 
 
 
 LONGEST_LITERAL: Final = 1_024
-"""Characters that filters make of a literal text at most, unless it is longer as it is written."""
+"""Characters that filters make of a literal text at most, or `MOST_TIMES_LONGER` times as many as are written."""
+
+MOST_TIMES_LONGER: Final = 12
+"""How much longer than it is written a literal text may become: ``urlencode`` writes 12 characters for an emoji."""
 
 
 class TemplateReader:
@@ -401,8 +404,9 @@ def _filtered(literal: str, read: list[Filter]) -> str:
         if name in filters.TYPES:
             raise ValueError(f"needs no filter {name}: write the value itself")
         values = filters.apply_to_all(name, texts, values)
-        if sum(map(len, values)) > max(LONGEST_LITERAL, len(literal)):
-            raise ValueError(f"would have more than {LONGEST_LITERAL:,} characters")
+        if sum(map(len, values)) > max(LONGEST_LITERAL, MOST_TIMES_LONGER * len(literal)):
+            most = f"{LONGEST_LITERAL:,} characters, and {MOST_TIMES_LONGER} times as many as it has without filters"
+            raise ValueError(f"would have more than {most}")
     if not values:
         raise ValueError("has nothing left after its filters")
     return values[0]

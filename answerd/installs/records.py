@@ -790,11 +790,11 @@ class InstallMemory(Machines):
         return any(one not in self.by_identity for one in names)
 
     def ordered(self, order: Order, label: str, names: Names, at: float, origin: str) -> Event:
-        """Return the event of an operator's order to the machine that has some identities. Its time is never before
-        what it takes the place of: the clock of another node may be ahead."""
+        """Return the event of an operator's order to the machine that has some identities. Its time is after what it
+        takes the place of: the clock of another node may be ahead."""
         folds = [held.fold for held in self.held_of(names).values()]
         knew = sorted({one for fold in folds for one in fold.knows})
-        at = max([at, *[one.at for fold in folds for one in fold.orders]])
+        at = max([at, *[one.at + _AFTER for fold in folds for one in fold.orders if one.at > at]])
         return Event(
             next(iter(names)), label, ORDERED[order], at, names, knew=tuple(knew), origin=origin, id=new_id(at),
         )  # fmt: skip
@@ -815,6 +815,11 @@ def _with_plain(asked: Asked, decision: Decision) -> Decision:
 def _is_before_an_order(giving: str, fold: Fold) -> bool:
     """Return whether an order counts that a giving did not: another node gave it, which did not know the order."""
     return any(milliseconds(order.at) > begun_at(giving) for order in fold.orders)
+
+
+_AFTER: Final = 0.002
+"""Seconds by which an order is later than one of a clock that is ahead: ids have milliseconds, and what was given for
+the one before must not count as given for it."""
 
 
 def _start_of(giving: str, fold: Fold) -> Start | None:

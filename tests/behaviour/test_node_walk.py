@@ -188,3 +188,24 @@ def test_a_report_counts_where_the_clock_of_a_node_is_a_day_ahead(
     for node in (A, B, A):
         world.do(Step("heal", node, board, 0))
     assert not any(node.would_give(said) for node in world.nodes for said in requests)
+
+
+def test_an_order_counts_that_did_not_know_of_an_earlier_report_where_the_clock_of_a_node_is_a_day_ahead() -> None:
+    world = NodeWorld(3, ahead=[0.0, DAY])
+    c = 2
+
+    def all_hear() -> None:
+        for node in (A, B, c) * 2:
+            world.do(Step("heal", node, WITH_ROW, 0))
+
+    world.do(Step("arm", B, WITH_ROW, 0))
+    all_hear()
+    world.do(Step("ask", A, WITH_ROW, BY_MAC))
+    all_hear()
+    world.do(Step("cut", A, WITH_ROW, 0))
+    world.do(Step("installed", A, WITH_ROW, LAST_GIVEN))
+    world.do(Step("wait", A, WITH_ROW, 1))
+    world.do(Step("arm", c, WITH_ROW, 0))  # after the report, of which it does not know
+    all_hear()
+    requests = world.boards[WITH_ROW].requests
+    assert all(node.would_give(said) for node in world.nodes for said in requests)

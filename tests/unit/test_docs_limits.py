@@ -71,7 +71,8 @@ TABLE = {cells[0]: cells[1] for name in ("http", "limits") for cells in rows(pag
             f"{jinja_words.MOST_WORK:,} characters",
         ),
         (
-            "what filters make of a literal text, unless it is longer as it is written",
+            "what filters make of a literal text, unless that is no more than "
+            f"{template.MOST_TIMES_LONGER} times as long as it is written",
             f"{template.LONGEST_LITERAL:,} characters",
         ),
         ("a secret", f"{secrets.LARGEST_SECRET:,} bytes"),

@@ -162,6 +162,15 @@ def test_anything_else_between_braces_is_a_problem_everywhere(text: str, words: 
     assert words in reader.problems[0]
 
 
+@pytest.mark.parametrize(
+    ("literal", "word", "size"),
+    [("k" * 1_500, "base64", 2_000), ("\N{PERSONAL COMPUTER}" * 100, "urlencode", 1_200)],
+    ids=["base64", "urlencode"],
+)
+def test_a_long_literal_may_be_encoded(literal: str, word: str, size: int) -> None:
+    assert len(filled(f'{{{{ "{literal}" | {word} }}}}')) == size
+
+
 def test_a_fault_says_how_to_write_it_literally() -> None:
     _, reader = read("docker ps --format '{{.ID}}'")
     assert '{{ "{{" }}' in reader.problems[0]
