@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 Scheme = Literal["light", "dark"]
 
-MILLISECONDS = 1000 * PATIENCE
+MILLISECONDS = 2000 * PATIENCE
 """What each step in a window has."""
 
 SWITCHES = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--force-color-profile=srgb"]

@@ -302,7 +302,7 @@ def test_an_app_that_takes_too_long_is_counted_once_as_what_its_client_got() -> 
         assert (response.status, response.reset) == (503, False)
         assert response.headers["retry-after"] == "2"
         assert " 503 the service had no answer before the deadline" in server.wait_for_line("/slow")
-        assert server.send(b"GET /slow?1 HTTP/1.1\r\nHost: s\r\n\r\n").status == 503  # the first app has ended now
+        assert server.send(b"GET /slow?2 HTTP/1.1\r\nHost: s\r\n\r\n").status == 503  # the first app has ended now
         counted = json.loads(server.send(b"GET /counted HTTP/1.1\r\nHost: s\r\n\r\n").body)
     assert counted == [503, 503]
 

@@ -133,7 +133,7 @@ def test_no_request_brings_a_response_that_is_not_described(serving: Callable[..
         env={**os.environ, "PYTHONPATH": str(tmp_path), "ADMIN_TOKEN": TOKEN},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=540,
         check=False,
     )
 

@@ -28,7 +28,7 @@ GROUP = "#!ipxe\n# answer: match rack=R*\n# answer: once armed\nkernel vmlinuz {
 MACS = {f"web-0{n}": f"52:54:00:00:00:0{n}" for n in range(1, 5)}
 UUIDS = {name: str(UUID(int=n)) for n, name in enumerate(MACS, 1)}
 
-EXAMPLE_SECONDS = 2 * PATIENCE
+EXAMPLE_SECONDS = 5 * PATIENCE
 """For an example: it takes a few seconds on an idle machine."""
 
 Serving = Callable[..., Service]
