@@ -50,7 +50,7 @@ def extension_of(language: str, text: str) -> str | None:
     """The extension that a block would have as a document; None for one that is none."""
     beginning = WHOLE.get(language)
     found = re.search(beginning, text, re.MULTILINE) if beginning is not None else None
-    if found is None or re.search(r"\bextends\b", text):  # what is laid over another is no whole document
+    if found is None or re.search(r"\bextends\b|answer: overlay", text):  # laid over another, it is no whole document
         return None
     named = found.groupdict()
     return {"profile": "autoyast", "unattend": "unattend", "ignition": "ign"}.get(
