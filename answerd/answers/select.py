@@ -348,7 +348,7 @@ def claimed_member(catalogue: Catalogue, selection: Selection, facts: Facts) -> 
     group = selection.group
     if group is None or selection.default is not None:
         return None
-    for identity, sent in facts.identities.items():
-        if any(claim.document is group for claim in catalogue.members.get(identity, ())):
-            return identity, sent
+    for identity in facts.identities_in(catalogue.members.intersection):  # as the selection has asked
+        if any(claim.document is group for claim in catalogue.members[identity]) and identity in facts.identities:
+            return identity, facts.identities[identity]
     return None
