@@ -313,7 +313,7 @@ class InstallMemory(Machines):
             del self._past_givings[next(iter(self._past_givings))]
 
     def _keep_past_reports(self, closings: Iterable[Closing]) -> None:
-        for closing in closings:
+        for closing in [one for one in closings if one.giving]:  # that of a refused request is of no giving
             self._past_reports[closing.giving] = self._past_reports.pop(closing.giving, frozenset()) | {closing}
         while len(self._past_reports) > _MOST_PAST_GIVINGS:
             del self._past_reports[next(iter(self._past_reports))]
