@@ -48,6 +48,8 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--thorough"):
         os.environ[thorough.VARIABLE] = "1"
     os.environ.setdefault(thorough.DRAW, str(random.randrange(1_000_000)))
+    if _is_all_by_hand(config):
+        os.environ[thorough.SHORT] = "1"
     Service.forked = True
     # A shell that starts a run in the background has it ignore Ctrl-C, and so would all programs that tests start.
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -56,6 +58,12 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.register_profile("by hand", untimed, derandomize=False)
     settings.register_profile("ci", untimed, derandomize=True, database=None, print_blob=True)
     settings.load_profile("ci" if os.environ.get("CI") else "by hand")
+
+
+def _is_all_by_hand(config: pytest.Config) -> bool:
+    """Whether somebody runs all tests: not the files, folders or names that a command names, where one expects each."""
+    asked = config.args_source is not pytest.Config.ArgsSource.TESTPATHS or config.option.keyword
+    return not (asked or os.environ.get("CI") or thorough.is_thorough() or hasattr(config, "workerinput"))
 
 
 def _do_not_wait(descriptor: int) -> None:
@@ -86,6 +94,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the folders whose files take long."""
     if not thorough.is_thorough():
         items[:] = filter(is_of_its_store, items)
+    items[:] = [item for item in items if not (item.get_closest_marker("long") and thorough.is_left_out(item.nodeid))]
     items.sort(key=lambda item: item.path.relative_to(FOLDER).parts[0] not in SLOW_FIRST)
 
 

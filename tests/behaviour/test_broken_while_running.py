@@ -18,6 +18,8 @@ from answerd.server.answer_set import Preparation
 from tests.support.fleet import STORES, Fleet, key_of
 from tests.support.thorough import examples
 
+pytestmark = pytest.mark.long
+
 SOUND = {
     "m1.yaml": "a: 1\n",
     "m2.yaml": "extends: base\na: 2\n",

@@ -24,6 +24,8 @@ from answerd.identity import Kind
 from answerd.validators import Tools, validate
 from tests.support.service import Service
 
+pytestmark = pytest.mark.long
+
 CANARY = "S3cretCanary"
 BASE = {"toml": 'a = "x"\n', "yaml": "a: x\n", "json": '{"a": "x"}', "xml": "<r><a>x</a></r>\n", "text": "a x\n"}
 """What a document of each family is laid over where it extends ``base``."""

@@ -7,6 +7,8 @@ import pytest
 from tests.support.cases import Case, all_cases, holds_in
 from tests.support.fleet import Fleet
 
+pytestmark = pytest.mark.long
+
 CASES = all_cases()
 
 

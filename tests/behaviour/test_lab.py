@@ -30,6 +30,8 @@ from tests.support.installs import RememberedInstalls
 from tests.support.judges import installed
 from tests.support.thorough import drawn
 
+pytestmark = pytest.mark.long
+
 LAB = Path(__file__).parents[2] / "examples" / "lab"
 KINDS = {"ubuntu": ("ubuntu", "user-data"), "rocky": ("ks",), "proxmox": ("proxmox",)}
 """The path that the machines of each kind ask for."""

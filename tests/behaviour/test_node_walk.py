@@ -13,6 +13,8 @@ from tests.support.hardware_world import Step
 from tests.support.node_world import NodeWorld, memory_of, shortest, violation, walk
 from tests.support.thorough import drawn
 
+pytestmark = pytest.mark.long
+
 LENGTH = 120
 A, B = 0, 1
 WITHOUT_ROW, WITH_ROW = 1, 2

@@ -21,6 +21,8 @@ from answerd.answers.secrets.fields import FIELDS, LAST_NAMES, Field
 from answerd.answers.secrets.forms import FORMS
 from tests.support.thorough import examples
 
+pytestmark = pytest.mark.long
+
 VALUE = "Zq7Rk2Lm9X"
 """A secret that nothing around it has a part of."""
 

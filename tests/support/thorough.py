@@ -6,6 +6,7 @@ import os
 import random
 from collections.abc import Iterable
 from typing import TypeVar
+from zlib import crc32
 
 VARIABLE = "ANSWERD_TEST_THOROUGH"
 """Set by ``tests/conftest.py`` for the processes of one run."""
@@ -15,6 +16,12 @@ DRAW = "ANSWERD_TEST_DRAW"
 
 ORDINARY_SHARE = 3
 """An ordinary run draws one of so many examples: each run by hand draws others."""
+
+LONG_SHARE = 4
+"""A run of all tests by hand takes one of so many tests that are marked ``long``: each run others."""
+
+SHORT = "ANSWERD_TEST_SHORT"
+"""Set by ``tests/conftest.py`` for the processes of a run that takes some of the tests marked ``long`` only."""
 
 _T = TypeVar("_T")
 
@@ -30,6 +37,11 @@ def is_thorough() -> bool:
 def examples(number: int) -> int:
     """Return how many examples of a property test are drawn; ``number`` in a thorough run."""
     return number if is_thorough() else max(number // ORDINARY_SHARE, min(number, FEW))
+
+
+def is_left_out(test: str) -> bool:
+    """Return whether this run leaves out a test that is marked ``long``. ``test``: its node id."""
+    return SHORT in os.environ and crc32(f"{os.environ[DRAW]} {test}".encode()) % LONG_SHARE > 0
 
 
 def drawn(cases: Iterable[_T], share: int = ORDINARY_SHARE) -> list[_T]:

@@ -16,6 +16,8 @@ from answerd.store import NoSetYet, StoreError, StoreFull
 from tests.support.admin import TOKEN, Admin
 from tests.support.writes import put
 
+pytestmark = pytest.mark.long
+
 LIMIT = 262_144
 
 

@@ -17,6 +17,8 @@ from tests.support.admin import Admin
 from tests.support.replies import Reply
 from tests.support.writes import put
 
+pytestmark = pytest.mark.long
+
 TEXT = "# mine\r\nid,mac,Serial\r\nweb-01, 98:fa:9b:50:d8:10 ,A 1\r\n\r\nweb-02,98:fa:9b:50:d8:11,"
 _SHARED = "rows with one identity (column id), so none of them counts"
 _KEY = Key(Kind.INVENTORY, "default", "csv")

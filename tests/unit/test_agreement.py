@@ -9,6 +9,8 @@ import pytest
 from answerd.config import DECIDES_ANSWERS, SETTINGS_BY_NAME, read_config
 from answerd.store.agreement import NAMES, SECRETS, Digests, differences, digests_of
 
+pytestmark = pytest.mark.long
+
 KEY = b"k" * 32
 NOTHING: Mapping[str, str] = {}
 SET = {

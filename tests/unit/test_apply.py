@@ -22,6 +22,8 @@ from tests.support import writes
 from tests.support.admin import Admin
 from tests.support.replies import Reply
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 def admin(in_memory: Path) -> Admin:

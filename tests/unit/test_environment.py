@@ -5,8 +5,12 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from tests.support.pages import CHECKOUT
 from tests.support.waiting import PROGRAM_SECONDS
+
+pytestmark = pytest.mark.long
 
 
 def test_an_environment_that_is_active_is_made_anew(tmp_path: Path) -> None:

@@ -21,6 +21,8 @@ import answerd
 from tests.support import thorough
 from tests.support.backtracking import Tree, changed, drawn, spans, tree_of
 
+pytestmark = pytest.mark.long
+
 Expression = re.Pattern[str]
 
 OPENING = re.compile(r"(?<![\w.])re\.(?P<use>compile|match|fullmatch|search|finditer|findall|sub|split)\Z")

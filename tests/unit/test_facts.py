@@ -18,6 +18,8 @@ from answerd.installs.states import Rules
 from answerd.json_body import read_json
 from tests.support.thorough import examples
 
+pytestmark = pytest.mark.long
+
 FORM = [("content-type", "application/x-www-form-urlencoded")]
 
 

@@ -22,6 +22,8 @@ from answerd.store.tables import execute
 from tests.support.postgres import MISSING, Cluster, binaries, clusters, home_of
 from tests.support.writes import put
 
+pytestmark = pytest.mark.long
+
 needs_postgres = pytest.mark.skipif(binaries() is None, reason=MISSING)
 
 Store = SqliteStore | PostgresStore

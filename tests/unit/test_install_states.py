@@ -33,6 +33,8 @@ from tests.support.install_oracle import Oracle
 from tests.support.installs import ONE, Happening, Known, Ordered, Outcome, Reported, step
 from tests.support.thorough import drawn, examples, is_thorough
 
+pytestmark = pytest.mark.long
+
 RULES = Rules(grace=2, start=2, starts=2, silence=4)
 
 

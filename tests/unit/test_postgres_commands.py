@@ -20,7 +20,7 @@ from tests.support.service import write_tree
 from tests.support.shell import Shell
 from tests.support.writes import put
 
-pytestmark = pytest.mark.skipif(binaries() is None, reason=MISSING)
+pytestmark = [pytest.mark.long, pytest.mark.skipif(binaries() is None, reason=MISSING)]
 
 RACK: dict[str, str | bytes] = {
     "groups/rack.ks": "# answer: members m1 m2\nlang fr\n",

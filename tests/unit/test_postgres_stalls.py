@@ -47,7 +47,7 @@ from tests.support.waiting import wait_until
 from tests.support.writes import put
 
 psycopg = pytest.importorskip("psycopg", reason=MISSING)
-pytestmark = pytest.mark.skipif(binaries() is None, reason=MISSING)
+pytestmark = [pytest.mark.long, pytest.mark.skipif(binaries() is None, reason=MISSING)]
 
 
 @pytest.fixture(scope="module")

@@ -33,7 +33,7 @@ from tests.support.states import one
 from tests.support.waiting import PATIENCE, wait_until
 from tests.support.writes import delete, put
 
-pytestmark = pytest.mark.skipif(binaries() is None, reason=MISSING)
+pytestmark = [pytest.mark.long, pytest.mark.skipif(binaries() is None, reason=MISSING)]
 
 A, B = Key(Kind.MACHINE, "aa:bb", "toml"), Key(Kind.GROUP, "rack", "toml")
 

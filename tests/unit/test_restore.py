@@ -17,6 +17,8 @@ from tests.support import postgres
 from tests.support.service import write_tree
 from tests.support.shell import Shell
 
+pytestmark = pytest.mark.long
+
 SET: dict[str, str | bytes] = {
     "groups/rack.ks": "# answer: members m1 m2\nlang fr\n",
     "aa-bb-cc-dd-ee-01.toml": "x = 1\n",

@@ -44,6 +44,8 @@ from tests.support.installs import Ordered, Reported
 from tests.support.states import StateWriter, one
 from tests.support.waiting import wait_until
 
+pytestmark = pytest.mark.long
+
 RULES = Rules(grace=0)
 _MANY = 400
 """Events that are more than what is kept of a record."""

@@ -24,6 +24,8 @@ from tests.support.pages import DOCS
 from tests.support.service import write_tree
 from tests.support.shell import Shell
 
+pytestmark = pytest.mark.long
+
 
 class Tutorial(NamedTuple):
     """A page, what its installer asks for a MAC address, the answer's format, and what each answer must hold."""

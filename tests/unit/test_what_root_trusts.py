@@ -24,6 +24,8 @@ from tests.support.unprivileged import NOBODY
 from tests.support.waiting import PROGRAM_SECONDS
 from tests.unit.test_maintainer_scripts import Package
 
+pytestmark = pytest.mark.long
+
 CHECKOUT = Path(__file__).parents[2]
 FORGED = "/tmp/evil.service\ndebug-shell.service\nanswerd.service\n"
 STEPS = {

@@ -40,6 +40,8 @@ from tests.support.admin import Admin
 from tests.support.waiting import PATIENCE, wait_until
 from tests.support.writes import put
 
+pytestmark = pytest.mark.long
+
 PEER = Author("192.0.2.1")
 BASE = Key(Kind.GROUP, "base", "toml")
 NODE = Key(Kind.MACHINE, "node1", "toml")

@@ -18,6 +18,8 @@ from answerd.formats.template import TemplateReader
 from tests.support.lookups import Said
 from tests.support.thorough import examples
 
+pytestmark = pytest.mark.long
+
 quick = settings(max_examples=examples(60))
 WHITE = " \t\n"
 
