@@ -81,7 +81,7 @@ def test_the_row_of_a_label_from_a_header_names_each_place_that_has_these_labels
         for path in shipped((".md",))
         if labels <= labels_listed(path.read_text("utf-8"))
     }
-    assert {"docs/templates.md", "docs/selection.md"} <= places
+    assert {"docs/templates.md", "docs/selection.md"} <= places, f"a table there lacks one of {sorted(labels)}"
     assert {place for place in places if place not in row} == set()
 
 

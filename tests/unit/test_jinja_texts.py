@@ -543,5 +543,5 @@ def test_the_documentation_has_every_filter_test_and_method() -> None:
     methods = {name for methods in jinja_words.METHODS.values() for name in methods}
     assert words | tests | methods <= known
     assert own == set(jinja_words.OF_PLACEHOLDERS)
-    assert not own & words
+    assert not own & words, "the name of a filter of Jinja is taken"
     assert set(jinja.OWN_LABELS) <= set(re.findall(r"`(\w+)`", text))
