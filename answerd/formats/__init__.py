@@ -2,7 +2,7 @@
 
 Rules: docs/formats.md.
 
-Each is one table, which the code reads. To add a format, add its family's module, and its line here.
+Each is one table, which the code reads.
 """
 
 from __future__ import annotations
