@@ -488,7 +488,7 @@ class Facts:
                 names_in_body, texts_in_body, macs_in_body = self._json.identities(OWN_LABELS, self.shared)
                 macs += macs_in_body
             of_macs = [normalize(mac) for mac in macs]
-            if self.shared.macs_in(of_macs):
+            if self.shared.may_hold_macs_in(of_macs):
                 macs = [mac for mac in macs if not self.shared.holds(MAC, normalize(mac))]
                 of_macs = [mac for mac in of_macs if not self.shared.holds(MAC, mac)]
             texts += macs

@@ -140,7 +140,7 @@ class JsonBody:
         for at in booleans:
             names[at] = ""
         shared.empty_in(names, places.hardware)
-        if shared.macs_in([names[at] for at in places.mac_places]):  # of 60 ports rarely one
+        if shared.may_hold_macs_in(names):
             for at in places.mac_places:
                 if shared.holds(MAC, names[at]):
                     names[at] = ""

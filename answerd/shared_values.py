@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from answerd.identity import normalize
-from answerd.memo import remembered
 
 MAC: Final = "mac"
 SERIAL: Final = "serial"
@@ -68,14 +67,14 @@ _ONE_BYTE: Final = re.compile(r"([0-9a-f]{2})\1{15}")
 _LISTED: Final = SHARED_SERIALS | SHARED_UUIDS | SHARED_ASSET_TAGS | _ASCENDING
 
 
-@remembered(1_024, len, 64)  # a fleet sends the same labels, and each request asks for its own
 def kind_of(label: str) -> str:
     """Return which of `KINDS` a case-folded label is or ends in; empty where it is none."""
-    if label in KINDS:
-        return label
-    if not label.endswith(_ENDINGS):
-        return ""
-    return next((kind for kind in KINDS if label.endswith(kind)), ASSET_TAG)
+    if label.endswith(_ENDINGS):  # which few labels do
+        for kind in KINDS:
+            if label.endswith(kind):
+                return kind
+        return ASSET_TAG
+    return ""
 
 
 def is_shared(kind: str, identity: str) -> bool:
@@ -123,8 +122,7 @@ class SharedValues:
 
     def hides(self, label: str, text: str) -> bool:
         """Return whether many machines have a text, as it was sent, under a case-folded label."""
-        kind = kind_of(label)
-        return bool(kind) and self.holds(kind, normalize(text))
+        return label.endswith(_ENDINGS) and self.holds(kind_of(label), normalize(text))
 
     def names(self, identity: str) -> bool:
         """Return whether the set names a value."""
@@ -141,11 +139,9 @@ class SharedValues:
             if (one in _LISTED or one[:2] == one[2:4] or one.isdecimal() or self.named) and self.holds(kind, one):
                 identities[at] = ""
 
-    def macs_in(self, identities: Sequence[str]) -> bool:
-        """Return whether any of some MAC addresses is shared."""
-        if not SHARED_MACS.isdisjoint(identities):
-            return True
-        return bool(self.named) and any(map(self.names, identities))
+    def may_hold_macs_in(self, identities: Sequence[str]) -> bool:
+        """Return whether any of some identities may be a MAC address that many machines have."""
+        return bool(self.named) or not SHARED_MACS.isdisjoint(identities)
 
 
 BUILT_IN: Final = SharedValues()
