@@ -19,6 +19,7 @@ from answerd.documents import Key, RawDocument
 from answerd.formats.patterns import NotAFilter, filters_in
 from answerd.hardware import hardware_of_labels
 from answerd.identity import Kind, folded, identifier_fault, identity_of
+from answerd.installs.contacts import Contact, Held
 from answerd.installs.shown import UnknownMachine, timestamp
 from answerd.inventory.editing import in_columns, with_rows_added, with_rows_changed
 from answerd.inventory.records import UnreadableError
@@ -72,6 +73,14 @@ class Plan(NamedTuple):
     adopted: Sequence[Adopted]
     left_out: Sequence[tuple[UnknownMachine, str]]
     text: str
+
+    def contacts(self) -> list[Contact]:
+        """Return what the machines last said, as it is known of the rows once they are there."""
+        return [
+            Contact(name, one.machine.last, (*identities,), "", 0, "", Held.NOT, one.machine.facts)
+            for one in self.adopted
+            for name, identities in ((named_in(self, one), judged(self.table.layout, one.cells).identities),)
+        ]
 
     def document(self, key: Key) -> RawDocument:
         """Return the inventory with the rows."""

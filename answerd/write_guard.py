@@ -22,12 +22,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.diff import machines_losing_answers
+from answerd.answers.inventory_index import inventory_file
 from answerd.answers.last_words import WordsKnown, no_words
 from answerd.answers.problems import ProblemIndex
 from answerd.documents import Document, Key, RawDocument
 from answerd.errors import MOST_PROBLEMS
 from answerd.etags import UNCONDITIONAL, Conditions, etag, set_etag
 from answerd.identity import Kind
+from answerd.inventory import COLUMNS, columns_file_beside
 from answerd.inventory import FORMAT as INVENTORY_FORMAT
 from answerd.store import (
     NOBODY,
@@ -523,15 +525,31 @@ def _judged(
     after = before.after(trial, changes.added, changes.removed)
     _refuse_faulty(trial.documents_of(changes.added))
     inventory = trial.inventory
+    without_columns = _without_columns(trial, changes)
     if inventory is not None and inventory is not catalogue.inventory:
-        found = inventory.new_faults(catalogue.inventory, changes.added)
+        found = [without_columns.get(one, one) for one in inventory.new_faults(catalogue.inventory, changes.added)]
         if found:
             raise InvalidDocument("; ".join(found[:MOST_PROBLEMS]), tuple(found) if len(found) > 1 else ())
-    introduced = after.introduced_after(before)
+    introduced = [without_columns.get(one, one) for one in after.introduced_after(before)]
     if introduced:
         reason = f"this would break the answer set and was rolled back: {introduced[0]}"
         raise BreaksTheSet(reason, tuple(introduced))
     return after
+
+
+def _without_columns(trial: Catalogue, changes: Changes) -> dict[str, str]:
+    """Return, by the faults of tables whose columns no document explains any more, these faults with what to do: the
+    document is there, and need not be written."""
+    added = {raw.key.name for raw in changes.added}
+    gone = {raw.key.name[1] for raw in changes.removed if raw.key.format == COLUMNS and raw.key.name not in added}
+    if not gone or trial.inventory is None:
+        return {}
+    return {
+        fault: f"{fault}; this change removes {columns_file_beside(inventory_file(raw))}: keep that document, or "
+        "remove the table too"
+        for raw, fault in trial.inventory.unreadable.items()
+        if raw.key.format == INVENTORY_FORMAT and raw.key.name[1] in gone
+    }
 
 
 def _refuse_faulty(documents: Iterable[Document]) -> None:

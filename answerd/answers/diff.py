@@ -20,6 +20,7 @@ from answerd.answers.catalogue import Catalogue
 from answerd.answers.compose import MOST_LOOKED_AT, Layers, PassingAnswers, prepared_answer
 from answerd.answers.last_words import NEVER_TOLD, NO_WORDS, LastWords, WordsKnown, no_words, tried_with_words
 from answerd.answers.line_diff import unified
+from answerd.answers.missing_labels import labels_needed
 from answerd.answers.redaction import redacted_pair, secrets_of
 from answerd.answers.select import Selection, SelectionRequest, select
 from answerd.answers.sources import FINGERPRINT, REPORT, Sources, Values
@@ -32,6 +33,7 @@ from answerd.formats.template import SECRETS
 from answerd.identity import identity_of
 from answerd.installs.states import State
 from answerd.inventory.row import Row
+from answerd.short_texts import brief, join_brief
 
 Progress = Callable[[int, int], None]
 
@@ -52,12 +54,14 @@ _UNFILLED = Sources(
 @dataclass(frozen=True, slots=True)
 class Side:
     """The answer of one set: ``text``, or the ``reason`` why there is none. ``layers`` are its documents, lowest first;
-    ``named`` are the values that facts named like a secret have in it."""
+    ``named`` are the values that facts named like a secret have in it. ``lacking``, of a first answer, are the labels
+    for which there is a value only where the machine's request has one."""
 
     text: str | None
     reason: str = ""
     layers: tuple[Document, ...] = ()
     named: Collection[str] = ()
+    lacking: tuple[str, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -66,7 +70,7 @@ class Side:
 
     def without_text(self) -> Side:
         """Return the side with an empty text where it has one."""
-        return Side(None if self.text is None else "", self.reason, self.layers)
+        return Side(None if self.text is None else "", self.reason, self.layers, lacking=self.lacking)
 
     def secrets(self) -> Iterator[str]:
         """Yield what its text may hold of secrets that only its documents, or the row, name like one."""
@@ -313,6 +317,7 @@ def compare(
     told = machines_told(case for cases in tried for case in cases.values() if isinstance(case, CheckCase))
     if told:
         notes.add(tried_with_words(told))
+    notes.update(_lacking_notes(differences))
     if passing is not None:
         passing.end()
         if passing.refused:
@@ -442,14 +447,14 @@ def _difference(
     first, second = _Chosen.by(before, asked_before), _Chosen.by(after, asked_after)
     if first is not None and second is not None and first.is_the_same(second):
         return None
-    sides = [None if chosen is None else chosen.side(prepare) for chosen in (first, second)]
-    if sides[0] is not None and sides[1] is not None:
-        was, would_be = sides[0], sides[1]
-        if (was.text, was.reason) == (would_be.text, would_be.reason):
-            return None
+    was = None if first is None else first.side(prepare)
+    is_first = was is None or was.text is None
+    would_be = None if second is None else second.side(prepare, is_first=is_first)
+    if was is not None and would_be is not None and (was.text, was.reason) == (would_be.text, would_be.reason):
+        return None
     of = asked_before or asked_after
     identifier = of.identifier if isinstance(of, CheckCase) else of.key.identifier if of is not None else ""
-    return Difference(f"{identifier or 'default'} ({name[1]})", identifier, name[1], sides[0], sides[1])
+    return Difference(f"{identifier or 'default'} ({name[1]})", identifier, name[1], was, would_be)
 
 
 @dataclass(frozen=True, slots=True)
@@ -497,7 +502,7 @@ class _Chosen:
         selection = self.selection
         return selection is not None and (selection.machine is not None or selection.group is not None)
 
-    def side(self, prepare: Callable[[Layers], Prepared]) -> Side:
+    def side(self, prepare: Callable[[Layers], Prepared], *, is_first: bool = False) -> Side:
         selection, facts = self.selection, self.facts
         if selection is None or facts is None:
             return Side(None, self.reason)
@@ -506,7 +511,31 @@ class _Chosen:
             text = _filled(prepared, lookup)
         except AnswerError as error:
             return Side(None, error.reason)
-        return Side(text, layers=selection.layers, named=named_values(prepared.slots, lookup))
+        named = named_values(prepared.slots, lookup)
+        return Side(text, layers=selection.layers, named=named, lacking=_lacking(prepared, lookup) if is_first else ())
+
+
+def _lacking(prepared: Prepared, lookup: Lookup) -> tuple[str, ...]:
+    """Return the labels that an answer needs and that nothing fills."""
+
+    def has(label: str) -> bool:
+        try:
+            return lookup.first(label) is not None
+        except CannotFill:  # the service fills it in
+            return True
+
+    needed = (labels for labels in labels_needed(prepared) if not any(map(has, labels)))
+    return tuple(dict.fromkeys(label for labels in needed for label in labels))
+
+
+def _lacking_notes(differences: Iterable[Difference]) -> Iterator[str]:
+    """Yield a note where machines are answered for the first time, by an answer that lacks facts."""
+    found = [one for one in differences if one.after is not None and one.after.lacking]
+    if found:
+        labels = sorted({label for one in found if one.after is not None for label in one.after.lacking})
+        facts = f"the fact{'s' if len(labels) > 1 else ''} {join_brief([repr(brief(label)) for label in labels])}"
+        who = found[0].name if len(found) == 1 else f"{len(found):,} new answers, such as {found[0].name},"
+        yield f"{who} would lack {facts}: a machine whose request does not have them gets a 500"
 
 
 def _filled(prepared: Prepared, lookup: Lookup) -> str:

@@ -35,6 +35,10 @@ class LastWords:
         """Return the last contact of the machine with a name and the identities of its row."""
         return self._contacts.of({"machine": name, "identities": [*identities]})
 
+    def and_of(self, contacts: Iterable[Contact]) -> LastWords:
+        """Return these words and those of other contacts."""
+        return LastWords([*self._contacts, *contacts])
+
     def told(self, name: str, identities: Iterable[str] = ()) -> Told:
         """Return what it last said; nothing where that is not known."""
         contact = self.contact(name, identities)

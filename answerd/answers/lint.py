@@ -10,12 +10,14 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import NamedTuple
 
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.never_holds import never_holding
 from answerd.answers.sent_labels import SENT_LABELS
 from answerd.documents import Document
+from answerd.errors import MOST_PROBLEMS
 from answerd.formats import ALL_EXTENSIONS, user_data
 from answerd.formats.control import CONTROL_KEYS
 from answerd.formats.patterns import ComparedValues, form_under
@@ -186,12 +188,19 @@ def _braces(known: _Set, document: Document) -> Iterator[Finding]:
             + (", and it is no layer" if user_data.is_served_whole(text) else "")
         )
     elif "{" in text and document.control.template:
+        lines: dict[str, list[int]] = {}
         for line, match in with_lines(text, _SINGLE_BRACES.finditer(text)):
             if match[1].casefold() in known.labels:
-                yield Finding(
-                    f"{document.key}: line {line} has {{ {match[1]} }} in single braces, which the "
-                    f"machine gets as it is written: write {{{{ {match[1]} }}}}"
-                )
+                lines.setdefault(match[1], []).append(line)
+        for label, at in islice(lines.items(), MOST_PROBLEMS):
+            times = "once" if len(at) == 2 else f"{len(at) - 1:,} times"  # noqa: PLR2004 - two
+            more = f", and {times} more" if len(at) > 1 else ""
+            yield Finding(
+                f"{document.key}: line {at[0]} has {{ {label} }} in single braces{more}, which the "
+                f"machine gets as it is written: write {{{{ {label} }}}}"
+            )
+        if len(lines) > MOST_PROBLEMS:
+            yield Finding(f"{document.key}: has {len(lines) - MOST_PROBLEMS:,} more labels in single braces")
 
 
 def _comment_of_no_effect(_: _Set, document: Document) -> Iterator[Finding]:

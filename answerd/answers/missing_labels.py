@@ -59,7 +59,7 @@ class MissingLabels:
             prepared = document.family.prepare(document.tree)
             if not document.is_group:
                 document.forget_tree()
-            labels = self._own[document] = frozenset(_labels_of(prepared))
+            labels = self._own[document] = frozenset(labels_needed(prepared))
         return labels
 
     def report(self, found: Findings) -> None:
@@ -83,15 +83,15 @@ class MissingLabels:
 
 
 def _labels_in(layers: Layers) -> Iterable[tuple[str, ...]]:
-    """Return the labels of an answer's placeholders as `_labels_of` does; none where the answer cannot be made, which
-    is reported elsewhere."""
+    """Return the labels of an answer's placeholders as `labels_needed` does; none where the answer cannot be made,
+    which is reported elsewhere."""
     try:
-        return _labels_of(prepared_answer(layers, may_be_blank=True))
+        return labels_needed(prepared_answer(layers, may_be_blank=True))
     except AnswerError:
         return ()
 
 
-def _labels_of(prepared: Prepared) -> Iterable[tuple[str, ...]]:
+def labels_needed(prepared: Prepared) -> Iterable[tuple[str, ...]]:
     """Return the labels of each placeholder without a default text, of which it needs one. No default fills a missing
     secret."""
     return dict.fromkeys(

@@ -54,6 +54,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
 from answerd.adoption import Adoption, WrongAdoption, adopted_note, plan_as_json, planned
+from answerd.answers.diff import compare
 from answerd.answers.operator_names import machines_with_state
 from answerd.answers.secret_names import redacted_row
 from answerd.answers.unclaimed import still_unclaimed
@@ -70,6 +71,7 @@ from answerd.installs.sentences import shown_name
 from answerd.inventory import DEFAULT_NAME, FORMAT
 from answerd.inventory.records import written_record
 from answerd.server.statuses import BAD_REQUEST, PRECONDITION_FAILED
+from answerd.store.states import words_known
 
 
 class Shown(NamedTuple):
@@ -94,6 +96,7 @@ _ADOPTED: dict[str, Shape] = {
     "left_out": [{"machine": str, "reason": str}],
     "problems": [str],
 }
+_TRIED: dict[str, Shape] = {**_ADOPTED, "status": "dry run", "notes": [str]}
 
 
 def run(arguments: Arguments) -> int:
@@ -149,7 +152,7 @@ def _through_the_api(arguments: Arguments, name: str, asked: Adoption) -> tuple[
     body = {"to": name, "free": asked.free, **{field: value for field, value in given.items() if value}}
 
     def adopt(dry_run: bool, shown: Shown | None) -> tuple[dict[str, Any], str]:
-        shape = {**_ADOPTED, "status": "dry run"} if dry_run else _ADOPTED
+        shape = _TRIED if dry_run else _ADOPTED
         if shown is None:
             reply = api.change("/adopt", {**body, "dry_run": dry_run}, shape)
         else:
@@ -179,9 +182,13 @@ def _in_the_store(name: str, asked: Adoption) -> tuple[Target, Mapping[str, str]
         raise CommandError(str(error), WRONG_USAGE) from None
 
     def adopt(dry_run: bool, _: Shown | None) -> tuple[dict[str, Any], str]:
-        if plan.adopted and not dry_run:
-            write_inventory(store, key, text, plan.text, adopted_note(len(plan.adopted)))
-        return {"status": "dry run" if dry_run else "adopted", **plan_as_json(plan)}, ""
+        if not dry_run:
+            if plan.adopted:
+                write_inventory(store, key, text, plan.text, adopted_note(len(plan.adopted)))
+            return {"status": "adopted", **plan_as_json(plan)}, ""
+        after = catalogue.changed([plan.document(key)], catalogue.raws_of(key.name)) if plan.adopted else catalogue
+        found = compare(catalogue, after, words=words_known(installs.store).and_of(plan.contacts()))
+        return {"status": "dry run", **plan_as_json(plan), "notes": [*found.notes]}, ""
 
     return adopt, catalogue.columns
 
@@ -193,4 +200,6 @@ def _print(report: Mapping[str, Any], labels: Mapping[str, str]) -> None:
         place = one["place"] if _LINE.search(one["place"]) else f"new in {one['place']}"
         lines.append([shown_name(one["machine"]), one["first"], one["name"], place, row])
     print_table(lines)
+    for note in report.get("notes", ()):
+        say(f"note: {note}")
     say_each("left out", ((shown_name(one["machine"]), one["reason"]) for one in report["left_out"]))

@@ -212,7 +212,8 @@ def _print_summary_of_sites(arguments: Arguments, choice: Choice) -> int:
         print_json({"by": by, "summary": tallies, "sites": totals, "all": all_sites, "total": total})
         return _say_faults(faults)
     states = [state.value for state in State if total["states"].get(state.value)]
-    rows = [["SITE", by.upper(), "MACHINES", *(state.upper() for state in states), "SILENT"]]
+    asked = "SITE" if by.upper() != "SITE" else "FROM"
+    rows = [[asked, by.upper(), "MACHINES", *(state.upper() for state in states), "SILENT"]]
 
     def row(site: str, value: str, tally: Mapping[str, Any]) -> list[str]:
         counts = [tally["machines"], *(tally["states"].get(state, 0) for state in states), tally["silent"]]

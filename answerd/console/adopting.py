@@ -103,7 +103,7 @@ class AdoptingPages:
         if request.field("strict") == "1":
             plan, _ = _planned(adoptions, key, asked)
             if plan.adopted:
-                editing.refuse_strictly(editing.preview(key, plan.text, editing.seconds))
+                editing.refuse_strictly(editing.preview(key, plan.text, editing.seconds, plan.contacts()))
         by = Author(request.peer, request.who or None)
         with as_not_saved():
             write = partial(adoptions.made, seen=request.field("seen"))
@@ -155,7 +155,7 @@ class AdoptingPages:
         ]
         consequences: Consequences | None = None
         if editing is not None and plan is not None and plan.adopted:
-            consequences = editing.preview(_key(inventory), plan.text)
+            consequences = editing.preview(_key(inventory), plan.text, said=plan.contacts())
         given = dict(zip(request.form.get("column", ()), request.form.get("cell", ()), strict=False))
         body = page(
             "adopting",

@@ -86,8 +86,12 @@ class Consequences:
 LOSE = ("loses its answer", "lose their answer")
 OTHER = ("gets another answer", "get another answer")
 FIRST = ("gets an answer, and has none now", "get an answer, and have none now")
+LACKING = (
+    "gets an answer that lacks a fact, and has none now",
+    "get an answer that lacks a fact, and have none now",
+)
 NONE = ("has no answer, for another reason", "have no answer, for another reason")
-EFFECTS = (LOSE, OTHER, FIRST, NONE)
+EFFECTS = (LOSE, OTHER, LACKING, FIRST, NONE)
 """What happens to machines, the worst first."""
 
 
@@ -95,6 +99,8 @@ def _effect(difference: Difference) -> tuple[str, str]:
     had, has = (side is not None and side.text is not None for side in (difference.before, difference.after))
     if had:
         return OTHER if has else LOSE
+    if difference.after is not None and difference.after.lacking:
+        return LACKING
     return FIRST if has else NONE
 
 

@@ -33,6 +33,7 @@ from answerd.console.jobs import Job, Jobs, patience_for
 from answerd.documents import Key, RawDocument
 from answerd.etags import UNCONDITIONAL, Conditions, etag
 from answerd.identity import Kind
+from answerd.installs.contacts import Contact
 from answerd.inventory import file_of
 from answerd.inventory.editing import with_rows_added, with_rows_changed, without_row
 from answerd.inventory.row import NEW_INVENTORY, Row, judged
@@ -147,16 +148,16 @@ class Editing:
         if found.newly_refused:
             raise NotSaved(refused_sentence(found.newly_refused), [*map(str, found.newly_refused)])
 
-    def preview(self, key: Key, text: str | None, patience: float = 0.0) -> Consequences:
+    def preview(self, key: Key, text: str | None, patience: float = 0.0, said: Sequence[Contact] = ()) -> Consequences:
         """Return the consequences of storing the text, or of removing the document; where that takes longer than
-        ``patience`` seconds, that they are being found."""
+        ``patience`` seconds, that they are being found. ``said`` is what machines said that have no row yet."""
         if text is not None and (reason := why_masked(text, str(key))):
             return Consequences(refused=reason)
         stored = self.find(key)
         digest = sha256((text or "").encode("utf-8", "replace")).digest()
         own = partial(difference, stored.text if stored else None, text, key.format, self._labels)
         change = ChangeSet((RawDocument(key, text),)) if text is not None else ChangeSet(deletes=(key,))
-        return self._tried((key, text is None, digest), partial(self._guard.tried, change), own, patience)
+        return self._tried((key, text is None, digest), partial(self._guard.tried, change), own, patience, said)
 
     def _tried(
         self,
@@ -164,6 +165,7 @@ class Editing:
         trial: Callable[..., AppliedChange],
         own: Callable[[], list[str]],
         patience: float = 0.0,
+        said: Sequence[Contact] = (),
     ) -> Consequences:
         """Return the consequences of a change that ``trial`` makes without writing it, or that they are being found:
         ``about`` tells it from other ones, ``own`` returns the difference of its document."""
@@ -171,7 +173,7 @@ class Editing:
             version: Version = in_thread(self._writes.store.version)
         patience = max(patience, patience_for(self._writes.follower.catalogue))
         times = Times(begin_by=monotonic() + self.seconds)
-        work = partial(self._judged, partial(trial, times=times), own, times)
+        work = partial(self._judged, partial(trial, times=times), own, times, said)
         turn = partial(self._writes.dry_run, times.begin_by)
         return _so_far(self._comparisons.job((*about, version), work, patience, turn))
 
@@ -180,6 +182,7 @@ class Editing:
         tried: Callable[[], AppliedChange],
         own: Callable[[], list[str]],
         times: Times,
+        said: Sequence[Contact],
         progress: Callable[[int, int], None],
     ) -> Consequences:
         try:
@@ -191,7 +194,7 @@ class Editing:
             progress(done, total)
             refuse_late(done, total, times)
 
-        words = applied.words()
+        words = applied.words().and_of(said) if said else applied.words()
         found = compared(applied.before, applied.after, own, in_time, words)
         verdict = refusals(applied.before, applied.after, self._sources, in_time, words=words, compares=True)
         return replace(found, verdict=verdict)

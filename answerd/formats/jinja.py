@@ -91,6 +91,9 @@ _SECRET_NAME: Final = re.compile(r"[A-Za-z0-9_-]+\Z")
 # --- names and values -------------------------------------------------------------------------------------------------
 
 
+_NOT_NAMED: Final = "the request has no fact of the name in the brackets of facts[…], which the answer needs"
+
+
 class _NoValue(UndefinedError):
     """A name that has no value was used."""
 
@@ -121,7 +124,7 @@ class _Missing(StrictUndefined):
     def without_item(self, item: str) -> Exception:
         """Return the error of what looks into a value that is not there; ``item`` is empty where it is not named."""
         message = self._undefined_message
-        if self._undefined_obj is missing and item:
+        if self._undefined_obj is missing and item and not self._undefined_hint:
             dotted = brief(f"{self._undefined_name}.{item}")
             message += f'; the fact {dotted!r} is written facts["{dotted}"]'
         return _NoValue(str(self._undefined_name or ""), message)
@@ -130,6 +133,12 @@ class _Missing(StrictUndefined):
 def _fact(filling: Filling, name: object) -> Any:
     """Return what ``facts["…"]`` is."""
     return _looked_up(filling, folded(text_of(name)))
+
+
+def _fact_of(filling: Filling, name: object) -> Any:
+    """Return what ``facts[…]`` is, whose name is worked out: it may be a secret, so no error names it."""
+    found = _fact(filling, name)
+    return _Missing(_NOT_NAMED, name=found._undefined_name) if isinstance(found, _Missing) else found
 
 
 def _secret(filling: Filling, name: object) -> Any:
@@ -288,7 +297,11 @@ def _environment(newline: str) -> _Environment:
     return known
 
 
-_INSERTED_HERE: Final[dict[str, Callable[..., Any]]] = {" facts": _fact, " secret": _secret}
+_INSERTED_HERE: Final[dict[str, Callable[..., Any]]] = {
+    " facts": _fact,
+    " facts of": _fact_of,
+    " secret": _secret,
+}
 
 
 def _written(filling: Filling, value: object) -> str:
@@ -475,6 +488,8 @@ class _Reading(NodeTransformer):
                 self._note(folded(name.value))
             else:
                 self.secrets[name.value] = None
+        elif view == "facts":
+            view = "facts of"
         return _inserted(f" {view}", self.visit(name), line=name.lineno)
 
     def visit_Call(self, node: nodes.Call) -> nodes.Node:
@@ -709,7 +724,8 @@ class JinjaSlot(Slot):
 
     def as_written(self, lookup: Lookup) -> str:
         """Return the text for a request; a label without a value is written as its placeholder."""
-        needed = [part.label for part in self.text.program.placeholders if not part.filters]
+        named = self.text.program.placeholders
+        needed = [part.label for part in named if not part.filters]
         written = {label: _placeholder_of(label) for label in needed if _is_missing(lookup, label)}
         for _ in range(_MOST_REFILLED):
             try:
@@ -717,7 +733,8 @@ class JinjaSlot(Slot):
             except CannotFill as error:
                 if not error.missing or error.label in written:
                     raise
-                written[error.label] = _placeholder_of(error.label)
+                is_told = error.label.startswith(SECRETS) or any(part.label == error.label for part in named)
+                written[error.label] = _placeholder_of(error.label if is_told else "facts[…]")
         return self.fill(_Replacing(lookup, written.get))
 
     def hiding(self, lookup: Lookup, is_hidden: Callable[[str], bool], mask: Callable[[str], str]) -> str:

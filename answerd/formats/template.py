@@ -7,8 +7,9 @@ placeholders.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from answerd.errors import MOST_PROBLEMS, CannotFill
@@ -20,6 +21,7 @@ from answerd.formats.filters import (
     LARGEST_ANSWER,
     Filter,
     Lookup,
+    UnknownFilter,
     apply_filter,
     too_large,
 )
@@ -327,10 +329,12 @@ class TemplateReader:
         """Record why the first placeholder of a text cannot be where it is."""
         self._note(text, text.find("{{"), problem)
 
-    def _note(self, text: str, start: int, problem: str, *, closed: bool = True) -> None:
+    def _note(self, text: str, start: int, problem: str | Callable[[], str], *, closed: bool = True) -> None:
         if len(self.problems) == MOST_PROBLEMS:
             self.unlisted += 1
             return
+        if not isinstance(problem, str):
+            problem = problem()
         opening = "{{ … }}" if closed else "{{"
         self.problems.append(
             f"{opening}{self._place(text, start)} {problem}; for braces of another language write {self.templates_off}"
@@ -360,8 +364,9 @@ def _read_before(text: str, open_is_text: bool, has_types: bool) -> tuple[str | 
 
 
 @remembered(1_024, len, LONGEST_REMEMBERED)
-def _read(written: str) -> tuple[str | Placeholder, str]:
-    """Return the placeholder between the braces, and its fault. The documents of a fleet share a few placeholders."""
+def _read(written: str) -> tuple[str | Placeholder, str | Callable[[], str]]:
+    """Return the placeholder between the braces, and its fault, or what tells it. The documents of a fleet share a few
+    placeholders."""
     found = _PLACEHOLDER.fullmatch(written)
     assert found is not None  # noqa: S101 - the caller matched it
     subject, written_filters = found["subject"], found["filters"]
@@ -369,6 +374,8 @@ def _read(written: str) -> tuple[str | Placeholder, str]:
     for found in _ONE_FILTER.finditer(written_filters):
         try:
             read.append(filters.read(found["name"], _ONE_ARGUMENT.findall(found["texts"] or "")))
+        except UnknownFilter as error:
+            return "", partial(filters.unknown, *error.args)
         except ValueError as error:
             return "", str(error)
     if len(read) > MOST_FILTERS:

@@ -174,7 +174,6 @@ _INSTALLS_OF_POSTGRES = tuple(
 _EVENT_COLUMNS = """
          id TEXT NOT NULL{unique},
          at {real} NOT NULL,
-         source TEXT NOT NULL,
          record TEXT NOT NULL,
          name TEXT NOT NULL,
          kind TEXT NOT NULL,

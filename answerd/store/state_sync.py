@@ -313,7 +313,7 @@ def store_events(log: LogWriter, rows: Sequence[Sequence[Any]]) -> dict[str, int
     new = {row[0]: row for row in rows if row[0] not in found}
     numbered = [(log.next(), *row, OWN) for row in new.values()]
     run_many(database, INSERT, numbered)
-    tidy(database, {row[3] for row in rows}, log.next)
+    tidy(database, {row[2] for row in rows}, log.next)
     return {**found, **{row[1]: row[0] for row in numbered}}
 
 
@@ -335,7 +335,7 @@ def _take(node: NodeStates, database: peewee.PostgresqlDatabase) -> bool:
             revision = part[-1][0]
             with node.writing() as local:
                 run_many(local, _TAKE, [(None, *row[1:], row[0]) for row in part])
-                tidy(local, {row[4] for row in part})
+                tidy(local, {row[3] for row in part})
     with node.writing() as local:
         note(local, _REVISION, str(newest.revision))
         note(local, _TOKEN, newest.token)
@@ -395,19 +395,19 @@ class DatabaseStates(States):
         with self.writing(_WRITE_WITHIN) as log:
             memory, _ = self._caught_up(log.database, *known)
             events = given.events(memory)
-            store_events(log, [row_of(event, "command") for event in events])
+            store_events(log, [row_of(event) for event in events])
         return [one.label for one in given.machines]
 
     def note_audited(self, event: Event) -> None:
         with self.writing(_WRITE_WITHIN) as log:
-            store_events(log, [row_of(event, "command")])
+            store_events(log, [row_of(event)])
 
     def take(self, rows: Sequence[Sequence[Any]], key: str | None) -> int:
         with self.writing() as log:
             known = {one for (one,) in run(log.database, "SELECT id FROM events").fetchall()}
             shared_key(log.database, key)  # nodes that have another one would share no states
             store_events(log, rows)
-        return sum(row[0] not in known and row[3] != AUDIT for row in rows)
+        return sum(row[0] not in known and row[2] != AUDIT for row in rows)
 
     def nodes(self) -> Sequence[Node]:
         with self.reading() as database:

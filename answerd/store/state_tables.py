@@ -61,9 +61,9 @@ OWN = 0
 MOST_SOUGHT = 8
 """Identities for which SQLite looks through the last contacts; above, that takes longer than to read all of them."""
 
-COLUMNS = "id, at, source, record, name, kind, content, body"
+COLUMNS = "id, at, record, name, kind, content, body"
 
-INSERT = f"INSERT INTO events (revision, {COLUMNS}, shared) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608 - no value
+INSERT = f"INSERT INTO events (revision, {COLUMNS}, shared) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608 - no value
 """Without a revision, SQLite gives the next one."""
 
 SINCE = """
@@ -83,13 +83,12 @@ class Sighting(NamedTuple):
     asked: int = 1
 
 
-def row_of(event: Event, source: str) -> tuple[Any, ...]:
+def row_of(event: Event) -> tuple[Any, ...]:
     """Return an event as a row of `COLUMNS`. A new one gets an id: 48 bits of time, so that an index grows at its end,
-    and 80 that are random. ``source`` is the file that takes it."""
+    and 80 that are random."""
     return (
         event.id or new_id(event.at),
         event.at,
-        source,
         event.record,
         event.label,
         event.kind.value,
@@ -303,13 +302,9 @@ def compact(database: peewee.Database, record: str, number: Numbers) -> None:
 
 
 def insert(
-    database: peewee.Database,
-    events: Iterable[Event],
-    shared: int | None,
-    source: str = "",
-    number: Numbers = _by_sqlite,
+    database: peewee.Database, events: Iterable[Event], shared: int | None, number: Numbers = _by_sqlite
 ) -> None:
-    run_many(database, INSERT, [(number(), *row_of(event, source), shared) for event in events])
+    run_many(database, INSERT, [(number(), *row_of(event), shared) for event in events])
 
 
 # --- machines that nothing claims ------------------------------------------------------------------------------------

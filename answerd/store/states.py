@@ -181,7 +181,7 @@ class StateFile(States):
     unfilled = ""
     """Why the states are not known yet; empty where they are."""
 
-    _made: tuple[str, ...] = ("key", "epoch", "source")
+    _made: tuple[str, ...] = ("key", "epoch")
     """The settings that a file without them is given, random ones."""
 
     def __init__(self, file: SqliteFile, rules: Rules, refusal: Callable[[], str] = lambda: "") -> None:
@@ -253,14 +253,14 @@ class StateFile(States):
         with self.writing() as database:
             memory, _ = caught_up(database, *known, epoch_of(database))
             events = given.events(memory)
-            insert(database, events, self.shared, setting(database, "source") or "")
+            insert(database, events, self.shared)
             tidy(database, [event.record for event in events])
         self.wake_up()
         return [one.label for one in given.machines]
 
     def note_audited(self, event: Event) -> None:
         with self.writing() as database:
-            insert(database, [event], self.shared, setting(database, "source") or "")
+            insert(database, [event], self.shared)
             tidy(database, [event.record])
         self.wake_up()
 
@@ -290,7 +290,7 @@ class StateFile(States):
                 note(database, "key", key)
                 note(database, "epoch", secrets.token_hex(8))  # a service that runs reads the key again
             run_many(database, INSERT, [(None, *row, self.shared) for row in new])
-        return sum(row[3] != AUDIT for row in new)
+        return sum(row[2] != AUDIT for row in new)
 
     def note_sightings(self, sightings: Sequence[Sighting]) -> None:
         with self.writing() as database:
@@ -369,7 +369,6 @@ class EventWriter:
     def __init__(self, states: StateFile) -> None:
         self._states = states
         self._database: peewee.SqliteDatabase | None = None
-        self._source = ""
 
     def write(self, events: Sequence[Event]) -> None:
         """Write events, all or none; on return they are on the disk. Raises `StoreError`."""
@@ -379,10 +378,9 @@ class EventWriter:
                 states.require_same_file()
                 if self._database is None:
                     self._database = states.file.connect(BUSY_SECONDS)
-                    self._source = setting(self._database, "source") or ""
                     sync_directory(states.path.parent)  # the write-ahead log may be new
                 with self._database.atomic("IMMEDIATE"):
-                    insert(self._database, events, states.shared, self._source)
+                    insert(self._database, events, states.shared)
         except StoreError as error:
             if self._database is not None:
                 self._database.close()

@@ -7,6 +7,7 @@ import pytest
 from answerd.answers.answer_secrets import known_values, redacted_answer
 from answerd.answers.compose import prepared_answer
 from answerd.answers.explain import explained, origins, source_of
+from answerd.answers.near_misses import with_hints
 from answerd.answers.redaction import hiding
 from answerd.answers.sources import Sources, Values
 from answerd.answers.why import reasoning
@@ -184,6 +185,16 @@ def test_a_difference_shows_a_name_without_a_value_as_its_placeholder(set_of: Fl
         "rootpw QZXJ VKQZ",
         "JVKXQZ",
     ]
+
+
+def test_no_text_names_a_fact_whose_name_is_worked_out_of_a_secret(set_of: Fleet) -> None:
+    set_of.write({"web-01.ks": "# answer: template jinja\na {{ facts[secret.root | lines | last] }}\n"})
+    with pytest.raises(CannotFill) as caught:
+        set_of.ask(TARGET)
+    assert caught.value.missing
+    told = with_hints(caught.value, Facts(Request(*PARTS)))
+    assert "line 2 of machine 'web-01' (ks)" in told.replace('"', "'")
+    assert "jvkxqz" not in told.lower()
 
 
 def test_a_label_that_nothing_sends_is_an_oversight_unless_it_is_tested(fleet: Fleet) -> None:

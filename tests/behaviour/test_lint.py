@@ -183,3 +183,13 @@ def test_a_missing_secret_is_a_problem_whatever_else_an_answer_lacks(fleet: Flee
     (problem,) = report.problems
     assert "secret" in problem
     assert any("'serial'" in note for note in report.notes)
+
+
+def test_a_document_of_many_labels_in_single_braces_has_a_bounded_number_of_notes(fleet: Fleet) -> None:
+    labels = [f"c{at}" for at in range(14)]
+    text = "".join(f"{{ {label} }} {{ {label} }}\n" for label in labels)
+    fleet.write({"inventory.csv": f"id,{','.join(labels)}\n", "groups/g.cfg": f"# answer: match site=*\n{text}"})
+    found = [note for note in fleet.check().notes if "single braces" in note]
+    assert len(found) == 11
+    assert sum("in single braces, and once more, which" in note for note in found) == 10
+    assert 'group "g" (cfg): has 4 more labels in single braces' in found

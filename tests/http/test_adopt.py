@@ -112,6 +112,36 @@ def test_machines_are_adopted_on_the_command_line(serving: Callable[..., Service
     assert (wrong.returncode, b"write {n} once" in wrong.stderr) == (2, True)
 
 
+@pytest.mark.parametrize("store", ["files", "sqlite"])
+def test_a_dry_run_names_the_facts_that_new_answers_lack(
+    serving: Callable[..., Service], store: str, tmp_path: Path
+) -> None:
+    answers = tmp_path / "set"
+    write_tree(answers, {"inventory.csv": "id,mac,serial,role\n", "groups/gpu.ks": LACKING})
+    settings: dict[str, Any] = {"SERVICE_STATE_PATH": tmp_path / "state.db", "SERVICE_ANSWERS_DIR": answers}
+    if store == "sqlite":
+        settings = database(tmp_path)
+        assert run("import", str(answers), **settings).returncode == 0
+    service = serving(None, **settings)
+    for number in (1, 2):
+        ask(service, number)
+    wait_until(lambda: b"7ABC102" in run("installs", "--unknown", **settings).stdout)
+
+    def notes(*arguments: str, **more: str) -> list[str]:
+        done = run("adopt", "--dry-run", "--json", *arguments, **{**settings, **more})
+        return [note for note in json.loads(done.stdout)["notes"] if "lack" in note]
+
+    ways: list[tuple[tuple[str, ...], dict[str, str]]] = [((), {})]
+    if store == "sqlite":
+        ways.append((("--from", url_of(service)), {"SERVICE_ADMIN_TOKEN": TOKEN}))
+    for arguments, more in ways:
+        (note,) = notes("--name", "cn{n}", "--set", "role=gpu", *arguments, **more)
+        assert note.startswith("2 new answers, such as cn1 (ks), would lack the fact 'rack': ")
+        assert notes("--name", "cn{n}", "--set", "role=cpu", *arguments, **more) == []
+
+
+LACKING = '# answer: match role=gpu\n{{ rack }} {{ product }} {{ place | default("x") }} {{ report }}\n'
+
 RACK = 50
 ROWS = "".join(f"{name},,,gpu\n" for name in shuffled([f"r1-{number:02}" for number in range(1, RACK + 1)], 2))
 

@@ -103,6 +103,18 @@ def test_machines_get_names_in_the_order_in_which_they_asked_and_the_page_shows_
     assert (history[0]["note"], history[0]["who"]["name"]) == ("adopted 2 machines", "desk")
 
 
+def test_an_answer_that_would_lack_a_fact_is_said_to(keeper: Browser) -> None:
+    admin = Browser(keeper.service, keeper.console)
+    admin.log_in()
+    text = "# answer: match role=odd\n{{ product }} {{ place }}\n"
+    assert admin.change(do="save", kind="group", name="odd", format="ks", text=text).status == 303
+    page = keeper.get(PAGE)
+    shown = send(keeper, page, "preview", machines_in(page), pattern="cn{n}", role="odd", said="product=R1")
+    assert "2 machines get an answer that lacks a fact, and have none now" in shown.text
+    assert "2 new answers, such as cn1 (ks), would lack the fact &#039;place&#039;" in shown.text
+    assert "product" not in shown.text.partition("would lack the fact")[2].partition(":")[0]
+
+
 def test_free_rows_are_filled_and_those_left_over_are_named(keeper: Browser) -> None:
     page = keeper.get(PAGE)
     shown = send(keeper, page, "preview", ["7ABC001", "7ABC002"], free="1")

@@ -64,7 +64,7 @@ CALLERS: dict[str, tuple[list[str], dict[str, Any]]] = {
     "apply --dry-run --json": (["apply", "--dry-run", "--json", "--to"], TRIED),
     "adopt": (["adopt", "--from"], ADOPTED),
     "adopt --json": (["adopt", "--json", "--from"], ADOPTED),
-    "adopt --dry-run": (["adopt", "--dry-run", "--from"], ADOPTED | {"status": "dry run"}),
+    "adopt --dry-run": (["adopt", "--dry-run", "--from"], ADOPTED | {"status": "dry run", "notes": []}),
     "installs": (["installs", "--from"], {"installs": [RECORD]}),
     "installs --json": (["installs", "--json", "--from"], {"installs": [RECORD]}),
     "installs --unknown": (["installs", "--unknown", "--from"], {"unknown": [UNKNOWN]}),

@@ -377,6 +377,13 @@ def test_the_admin_api_and_the_page_of_problems_use_what_a_machine_last_said(tmp
         assert (overridden.status, "x-last-words" in overridden.headers) == (404, False)
         wait_until(lambda: "web-01 was tried with what was last said" in page())
         assert "1 problem" in page()
+        for text, status in ((group.replace("proto", "pigeons"), 409), (group.replace("R750", "R760"), 404)):
+            headers = {"Authorization": f"Bearer {CONSOLE_TOKEN}"}
+            assert service.ask_admin("PUT", "/groups/dell?format=ks", text.encode(), **headers).status == 200
+            refused = ask("/resolve/web-01")
+            assert (refused.status, refused.headers.get("x-last-words")) == (status, asked)
+            assert refused.json["error"]
+            assert "x-last-words" not in ask("/resolve/nobody").headers
 
 
 def test_a_state_file_that_vanishes_stops_reports_and_keeps_what_is_known(

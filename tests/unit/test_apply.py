@@ -117,6 +117,18 @@ def test_prune_leaves_inventories_alone_unless_one_is_named_or_it_is_asked_for(a
     assert len(texts(admin)) == (4 if dry_run else 3)
 
 
+@pytest.mark.parametrize("rows", ["n1,7ABC\n", "n1,7ABC\nn2,7ABD\n"], ids=["the same table", "another row"])
+def test_a_table_whose_columns_document_would_be_pruned_is_refused_with_that_reason(admin: Admin, rows: str) -> None:
+    table = partial(put, kind="inventory", extension="csv")
+    columns = put("lab", 'columns = { Name = "id" }\n', "inventory", "columns")
+    apply(admin, table("lab", "Name,Serial number\nn1,7ABC\n"), columns)
+    reply = apply(admin, table("lab", f"Name,Serial number\n{rows}"), prune=True)
+    assert reply.status in (400, 409)
+    advice = "this change removes inventory/lab.columns: keep that document, or remove the table too"
+    assert reply.json["error"].endswith(f"; {advice}")
+    assert counts(apply(admin, table("lab", f"Name,Serial number\n{rows}"), columns, prune=True))[3] == 0
+
+
 def test_a_refused_change_leaves_no_trace_and_names_what_it_would_break(admin: Admin) -> None:
     apply(admin, put("base", "x = 1\n", "group"), put("n1", 'extends = "base"\n'))
     before = texts(admin)

@@ -13,6 +13,7 @@ from answerd import __version__, captures, cli
 from answerd.captures import Capture
 from answerd.commands import NAMES, CommandError, command, documents, usage_of
 from answerd.commands.history import parse_document_name
+from answerd.commands.remote import AdminApi
 from answerd.identity import Kind
 from tests.support.service import write_tree
 from tests.support.shell import Shell
@@ -291,6 +292,26 @@ def test_diff_shows_machines_with_the_same_change_together(shell: Shell) -> None
     assert {"-y = 1", "+y = 2"} <= {*printed["changes"][1]["diff"]}
     summary_json = json.loads("\n".join(shell("diff", "--json", "--summary", "b").out))
     assert not any("diff" in change for change in summary_json["changes"])
+
+
+# --- installs --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("by", "headings"), [("site", ["FROM", "SITE"]), ("rack", ["SITE", "RACK"])])
+def test_no_two_columns_of_a_summary_of_sites_have_one_heading(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, by: str, headings: list[str]
+) -> None:
+    counts = {"machines": 1, "silent": 0, "states": {"new": 1}}
+    told = {"summary": [{"value": "east", **counts}], "total": counts}
+    monkeypatch.setenv("SERVICE_ADMIN_TOKEN", "token-of-a-test-0123456789")
+    monkeypatch.setattr(AdminApi, "get", lambda *_: told)
+    done = shell("installs", "--summary", by, "--from", "http://127.0.0.1:1")
+    assert done.status == 0
+    assert [line.split() for line in done.out] == [
+        [*headings, "MACHINES", "NEW", "SILENT"],
+        ["127.0.0.1:1", "east", "1", "1", "0"],
+        ["127.0.0.1:1", "total", "1", "1", "0"],
+    ]
 
 
 # --- captures --------------------------------------------------------------------------------------------------------

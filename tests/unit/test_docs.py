@@ -97,12 +97,20 @@ FOREIGN = {
     "block.yaml": "\na: |\n  {{.A}}",
     "a.json": '\n{"a": {"b": "{{user `x`}}"}}',
     "a.xml": '<?xml version="1.0"?>\n<p:profile xmlns:p="urn:x">\n<a>{{.A}}</a>\n</p:profile>\n',
+    "flow.yaml": "# remark\n{a: '{{.A}}', b: {c: d}}\n",
+    "indented.yml": "---\n  {\n  a: '{{.A}}'\n  }\n",
+    "a.yml": "foo: {a: '{{.A}}'}\n",
+    "a.toml": "# remark\na = '{{.A}}'\n[b]\nc = 1\n",
+    "a.ign": '{"ignition": {"version": "3.4.0"}, "a": "{{.A}}"}\n',
+    **{f"a.{extension}": "<a>{{.A}}</a>\n" for extension in ("autoyast", "unattend")},
+    **{f"a.{extension}": "{{.A}}\n" for extension in ("seed", "cfg", "pxelinux", "grub", "erb", "jsonnet")},
 }
 """Files with braces of another language, for the commands that switch templates off."""
 
 
 @pytest.mark.skipif(shutil.which("sed") is None, reason="needs GNU sed")
 def test_the_commands_that_switch_templates_off_in_a_directory_do(tmp_path: Path) -> None:
+    assert {name.rpartition(".")[2] for name in FOREIGN} == {*FORMATS}
     for name, text in FOREIGN.items():
         tmp_path.joinpath(name).write_text(text, "utf-8")
     script = page("templates").partition("## Switched off")[2].partition("```sh\n")[2].partition("```")[0]

@@ -311,6 +311,10 @@ def test_no_error_quotes_a_value() -> None:
         "{{ x | number }}",
         "{{ x.y }}",
         "{{ nope[x] }}",
+        "{{ facts[x] }}",
+        "{{ facts[x].y }}",
+        "{{ facts[x | lower] | upper }}",
+        "{% if facts[x] == 'a' %}{% endif %}",
         "{{ namespace(a=1)[x] }}",
         "{{ x[5000] }}",
         "{{ [x][x] }}",
@@ -327,6 +331,15 @@ def test_no_error_quotes_a_value() -> None:
     ):
         reason = refusal(text, {"x": ["pass%word"]})
         assert "pass" not in reason, text
+
+
+def test_a_text_that_is_shown_names_no_fact_whose_name_is_worked_out() -> None:
+    made = document(
+        "{{ facts[x] }} {{ facts['y'] }} {{ facts[x ~ 'z'] | default('none') }} {{ secret['of-' ~ rack] }}\n"
+    )
+    (slot,) = prepared_answer((made,), may_be_blank=True).slots
+    shown = slot.as_written(Said({"x": ["hunter2"], "rack": ["r1"]}))
+    assert shown == "{{ facts[…] }} {{ y }} none {{ secret.of-r1 }}\n"
 
 
 @pytest.mark.parametrize("value", ["a\nb", "a\0b", "a\x1bb", "a\ud800b"])

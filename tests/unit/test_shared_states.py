@@ -537,7 +537,7 @@ def installed_often(node: Node) -> None:
         ordered = named_by_order(memory, typed, every[typed][0], None, None, Order.ARM, no_row)
         happens(memory.ordered(Order.ARM, "K1", ordered, at + 600, "admin"))
     with node.store.writing() as database:
-        insert(database, events, None, "a")
+        insert(database, events, None)
 
 
 def test_nodes_come_to_rest_also_where_two_summaries_of_a_machine_are_more_than_is_kept(

@@ -83,6 +83,16 @@ def test_what_is_written_is_there_after_a_restart(writer: StateWriter) -> None:
     assert again.memory.newest == 5.0
 
 
+def test_a_file_of_states_has_no_name_which_only_nodes_need(states: StateFile) -> None:
+    with states.reading() as database:
+        assert {name for (name,) in run(database, "SELECT name FROM install_settings").fetchall()} == {"key", "epoch"}
+        assert {column.name for column in database.get_columns("events")} == {
+            "revision",
+            "shared",
+            *COLUMNS.split(", "),
+        }
+
+
 def test_a_late_report_of_a_machine_that_was_forgotten_changes_nothing(writer: StateWriter) -> None:
     writer.write("node1", KS)
     writer.write("node1", Ordered(Order.FORGET, 2.0))
@@ -570,7 +580,7 @@ def test_events_of_a_newer_version_stay_and_stop_nothing(states: StateFile) -> N
     """Nodes of two versions share a database while they are upgraded, and each tidies it."""
     process = Process(states)
     process.give("node1")
-    statement = f"INSERT INTO events ({COLUMNS}, shared) VALUES (?, 0.5, '', 'node1', 'node1', ?, ?, NULL, 0)"
+    statement = f"INSERT INTO events ({COLUMNS}, shared) VALUES (?, 0.5, 'node1', 'node1', ?, ?, NULL, 0)"
     newer = {"a": "forgotten", "b": "quarantined"}
     with states.writing() as database:
         for one_id, kind in newer.items():

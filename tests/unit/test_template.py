@@ -124,11 +124,13 @@ def test_what_cannot_be_filled_is_named(text: str, words: str) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("{{ serial | shout }}", "unknown filter"),
+        ("{{ serial | swordfish1 }}", "has an unknown filter; the filters are bare, base64, "),
+        ("{{ serial | bear }}", "has an unknown filter 'bear'; did you mean 'bare'?"),
+        ("{{ serial | trunkate(8) }}", "has an unknown filter 'trunkate'; did you mean 'truncate'?"),
         ("{{ '--' | slug }}", "no ASCII letter or digit"),
         ("{{ serial | upper('x') }}", "upper takes no text"),
         ("{{ serial | default }}", "default takes one text"),
-        ("{{ serial | Upper }}", "unknown filter"),
+        ("{{ serial | Upper }}", "has an unknown filter 'Upper'; did you mean 'upper'?"),
         ("{{.ID}}", "is no placeholder"),
         ("{{ -a }}", "is no placeholder"),
         ("{{ a b }}", "is no placeholder"),

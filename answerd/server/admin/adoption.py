@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from functools import partial
 from hashlib import sha256
 from typing import Any, NamedTuple
 
 import bottle
 
 from answerd.adoption import MOST_ADOPTED, Adoption, Plan, WrongAdoption, adopted_note, plan_as_json, planned
+from answerd.answers.diff import compare
 from answerd.answers.operator_names import machines_with_state
 from answerd.answers.secret_names import redacted_cells, redacted_row
 from answerd.answers.unclaimed import still_unclaimed
@@ -18,6 +20,7 @@ from answerd.etags import Conditions, etag
 from answerd.identity import Kind, identifier_fault
 from answerd.inventory import DEFAULT_NAME, FORMAT
 from answerd.server.admin import requests
+from answerd.server.admin.changes import DIFF_CHARACTERS, refuse_late
 from answerd.server.admin.documents import text_of
 from answerd.server.admin.requests import MASKED, InvalidRequest, Route, json_response, note_outcome
 from answerd.server.document_writes import DocumentWrites
@@ -44,11 +47,12 @@ _HIGHEST_COUNT = 999_999
 
 class Made(NamedTuple):
     """An adoption that was made or tried. ``tag`` is that of the inventory: with a dry run as it is, empty where there
-    is none."""
+    is none. ``notes`` of one that was tried are about the answers that would change."""
 
     plan: Plan
     tag: str
     problems: Iterable[str]
+    notes: Iterable[str] = ()
 
 
 class AdoptionHandlers:
@@ -72,7 +76,8 @@ class AdoptionHandlers:
                 made = in_thread(self._adoptions.tried, key, asked, conditions, times)
         else:
             made = writes.make(times, self._adoptions.made, key, asked, author, conditions)
-        status = "dry run" if fields.get("dry_run", False) else "adopted"
+        is_dry_run = fields.get("dry_run", False)
+        status = "dry run" if is_dry_run else "adopted"
         note_outcome(f"{status}: {len(made.plan.adopted)} machines")
         report = plan_as_json(made.plan)
         sees_secrets = requests.sees_secrets()
@@ -83,7 +88,8 @@ class AdoptionHandlers:
         headers = {} if sees_secrets else {**MASKED}
         if made.tag:
             headers["ETag"] = made.tag
-        return json_response(OK, {"status": status, **report, "problems": [*made.problems]}, headers)
+        notes = {"notes": [*made.notes]} if is_dry_run else {}
+        return json_response(OK, {"status": status, **report, "problems": [*made.problems], **notes}, headers)
 
 
 # --- adoptions, as the console makes them too ---
@@ -99,11 +105,13 @@ class Adoptions:
     def tried(self, key: Key, asked: Adoption, conditions: Conditions, times: Times) -> Made:
         """Return what an adoption would be. Raises as `planned` does, and as the write guard."""
         plan, tag = self.planned(key, asked, conditions)
-        problems: Iterable[str] = ()
-        if plan.adopted:
-            changes = ChangeSet((plan.document(key),))
-            problems = self.writes.guard.tried(changes, times=times).problems
-        return Made(plan, tag, problems)
+        if not plan.adopted:
+            return Made(plan, tag, ())
+        applied = self.writes.guard.tried(ChangeSet((plan.document(key),)), times=times)
+        in_time = partial(refuse_late, times=times)
+        words = applied.words().and_of(plan.contacts())
+        found = compare(applied.before, applied.after, in_time, most=DIFF_CHARACTERS, words=words)
+        return Made(plan, tag, applied.problems, found.notes)
 
     def made(
         self, key: Key, asked: Adoption, author: Author, conditions: Conditions, times: Times, seen: str | None = None

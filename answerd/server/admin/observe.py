@@ -37,8 +37,6 @@ from answerd.server.admin import requests
 from answerd.server.admin.requests import (
     JSON,
     MASKED,
-    CannotRender,
-    NotThere,
     Route,
     error_response,
     json_bytes,
@@ -50,7 +48,7 @@ from answerd.server.event_streams import MOST_STREAMS, EventStreams
 from answerd.server.exposition import CONTENT_TYPE
 from answerd.server.http.responses import PLAIN_TEXT
 from answerd.server.probes import HEALTH, READY, Probes, Readiness
-from answerd.server.statuses import OK, SERVICE_UNAVAILABLE
+from answerd.server.statuses import CONFLICT, NOT_FOUND, OK, SERVICE_UNAVAILABLE
 from answerd.server.threads import in_thread, on_loop
 from answerd.server.words_for_checks import WordsForChecks
 from answerd.store.nodes import Node, differences_of
@@ -115,6 +113,7 @@ class ObserveHandlers:
         if identifier and not query:
             contact = in_thread(last_contact, catalogue, facts, identifier, self._words)
             facts = facts_of([identifier], words_of(contact)) if contact is not None else facts
+        told = {"X-Last-Words": timestamp(contact.at)} if contact is not None else {}
 
         def resolve_now() -> tuple[Answer, bytes]:
             answer = resolve(catalogue, facts, sources=self.sources)
@@ -131,14 +130,13 @@ class ObserveHandlers:
             overridden = (
                 f'; the query string overrides the identifier "{identifier}" in the path' if query and name else ""
             )
-            raise NotThere(error.reason + overridden) from None
+            raise error_response(NOT_FOUND, error.reason + overridden, headers=told) from None
         except AnswerError as error:
-            raise CannotRender(error.reason) from None
+            raise error_response(CONFLICT, error.reason, headers=told) from None
         note_outcome(answer.composition)
         content_type = JSON if explains else answer.format.content_type
-        headers = {"Content-Type": content_type, "X-Answer-Source": answer.composition, **(MASKED if masks else {})}
-        if contact is not None:
-            headers["X-Last-Words"] = timestamp(contact.at)
+        headers = {"Content-Type": content_type, "X-Answer-Source": answer.composition, **told}
+        headers |= MASKED if masks else {}
         return bottle.HTTPResponse(body, OK, headers)
 
     def check(self) -> bottle.HTTPResponse:
