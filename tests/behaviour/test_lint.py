@@ -80,7 +80,7 @@ SOUND: dict[str, Mapping[str, str]] = {
     },
     "patterns of MAC addresses": {"groups/g.yaml": "match: {mac: [52-54-00-*, 525400ABCDEF, '*9']}\nx: 1\n"},
     "addresses with prefixes of a table": {
-        "groups/g.ks": "# answer: match addr=10.0.0.7/8\nx\n",
+        "groups/g.ks": "# answer: match addr=10.0.0.7/8\ntext\n",
         "inventory.csv": "id,addr\nnode9,10.0.0.7/8\n",
     },
     "a MAC address": {"98-fa-9b-50-d8-10.toml": "x = 1\n", "98fa9b50d811.ks": "x\n"},
