@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from importlib import resources
 from typing import Any
 from urllib.parse import parse_qsl
@@ -82,7 +82,7 @@ class ObserveHandlers:
         self._events = events
         self._nodes = nodes
         self._tallied = tallied
-        self._description = json_bytes(description())
+        self._description = _description_as_json()
         self._checking = RLock()
         self._words = partial(words_known, states)
         self._words_for_checks = WordsForChecks(states)
@@ -218,6 +218,11 @@ def _facts_of_query(query: str) -> Facts:
         elif piece:
             rest.append(piece)
     return Facts(Request(path=path, query="&".join(rest)))
+
+
+@cache  # tests make hundreds of admin APIs in one process
+def _description_as_json() -> bytes:
+    return json_bytes(description())
 
 
 def description() -> dict[str, Any]:
