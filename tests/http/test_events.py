@@ -34,6 +34,8 @@ class Stream:
         self._rest = b""
         self.head = "".join(iter(lambda: next(self._lines()) + "\r\n", "\r\n"))
         self.last = last
+        if " 200 " in self.head.partition("\r\n")[0]:  # events come from its first comment on, not from its head on
+            next(line for line in self._lines() if line.startswith(":"))
 
     def _lines(self) -> Iterator[str]:
         """Line by line, without the ends, until the stream ends. Raise `TimeoutError`, whatever else has come, where

@@ -130,9 +130,9 @@ class ObserveHandlers:
             overridden = (
                 f'; the query string overrides the identifier "{identifier}" in the path' if query and name else ""
             )
-            raise error_response(NOT_FOUND, error.reason + overridden, headers=told) from None
+            return error_response(NOT_FOUND, error.reason + overridden, headers=told)
         except AnswerError as error:
-            raise error_response(CONFLICT, error.reason, headers=told) from None
+            return error_response(CONFLICT, error.reason, headers=told)
         note_outcome(answer.composition)
         content_type = JSON if explains else answer.format.content_type
         headers = {"Content-Type": content_type, "X-Answer-Source": answer.composition, **told}
