@@ -82,7 +82,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, exitstatu
 FOLDER = Path(__file__).parent
 
 SLOW_FIRST = ("load", "cost", "http", "console", "installers")
-"""Folders whose files begin first, so that no process is left alone with a long file at the end."""
+"""Folders whose tests take long. Their files begin first, so that no process is left alone with a long file at the
+end."""
 
 
 def pytest_collection() -> None:
@@ -94,8 +95,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the folders whose files take long."""
     if not thorough.is_thorough():
         items[:] = filter(is_of_its_store, items)
-    items[:] = [item for item in items if not (item.get_closest_marker("long") and thorough.is_left_out(item.nodeid))]
-    items.sort(key=lambda item: item.path.relative_to(FOLDER).parts[0] not in SLOW_FIRST)
+    items[:] = [item for item in items if not (takes_long(item) and thorough.is_left_out(item.nodeid))]
+    items.sort(key=lambda item: not is_in_slow_folder(item))
+
+
+def is_in_slow_folder(item: pytest.Item) -> bool:
+    """Return whether a test is in one of `SLOW_FIRST`."""
+    return item.path.relative_to(FOLDER).parts[0] in SLOW_FIRST
+
+
+def takes_long(item: pytest.Item) -> bool:
+    """Return whether a run of all tests by hand may leave out a test."""
+    return is_in_slow_folder(item) or item.get_closest_marker("long") is not None
 
 
 def is_of_its_store(item: pytest.Item) -> bool:

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     Open = Callable[..., AbstractContextManager[Page]]
 
-pytestmark = pytest.mark.long
-
 VENDOR = Path(__file__).parent / "vendor"
 SCREENSHOTS = os.environ.get("ANSWERD_SCREENSHOTS", "")
 """A directory in which a picture of each page is put, to be looked at."""

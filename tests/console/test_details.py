@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     Open = Callable[..., AbstractContextManager[Page]]
 
-pytestmark = pytest.mark.long
-
 OVERLAPS = """() => {
   const bar = document.querySelector(".selection").getBoundingClientRect();
   return [...document.querySelectorAll("#rows tr")].filter((row) => {

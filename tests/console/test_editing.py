@@ -15,8 +15,6 @@ from tests.console.lab import Lab
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Dialog, Page
 
-pytestmark = pytest.mark.long
-
 
 @pytest.fixture(scope="module")
 def written(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:

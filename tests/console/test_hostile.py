@@ -18,8 +18,6 @@ from tests.support.waiting import PATIENCE, again_for
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Dialog, Page
 
-pytestmark = pytest.mark.long
-
 ELEMENT = "<img src=x onerror=alert(1)>"
 BREAKOUT = "\"'></textarea></script><script>alert(2)</script>"
 

@@ -26,8 +26,6 @@ from tests.support.waiting import PATIENCE, again_for, wait_until
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page, Route
 
-pytestmark = pytest.mark.long
-
 MACHINES = 100
 ROWS = "id,mac,rack\n" + "".join(f"row-{number:02},,r1\n" for number in range(MACHINES))
 TREE = {

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     Open = Callable[..., AbstractContextManager[Page]]
 
-pytestmark = pytest.mark.long
-
 CONTENT: Mapping[str, str] = {
     "now": "a.tile",
     "machines": "tbody a[href='/console/machine?id=node-01']",

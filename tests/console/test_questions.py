@@ -17,8 +17,6 @@ from tests.support.waiting import wait_until
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Locator, Page
 
-pytestmark = pytest.mark.long
-
 SITE = {
     **DOCUMENTS,
     "groups/room.toml": '[match]\nsite = "room-1"\n[global]\nfqdn = "{{ desk }}.example.com"\n',

@@ -17,8 +17,6 @@ from tests.support.waiting import wait_until
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Locator, Page
 
-pytestmark = pytest.mark.long
-
 RACK = tuple(f"r3-{number:02}" for number in range(1, 21))
 RACK_3 = f'members = {list(RACK)}\n[global]\nkeyboard = "de"\n'.replace("'", '"')
 

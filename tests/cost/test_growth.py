@@ -34,8 +34,6 @@ from answerd.server.shown_targets import shown_target
 from tests.cost.worst_cases import CASES, Case
 from tests.support.thorough import drawn
 
-pytestmark = pytest.mark.long
-
 Result = TypeVar("Result")
 
 SIZE = 3_072

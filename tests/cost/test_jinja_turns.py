@@ -23,8 +23,6 @@ from answerd.long_work import give_way_by
 from tests.support.lookups import Said
 from tests.support.thorough import is_thorough
 
-pytestmark = pytest.mark.long
-
 ORDINARY = "{% for i in range(10000) %}{{ i }}\n{% endfor %}"
 """A piece of ordinary work: 12 ms where a bare answer of docs/performance.md takes 0.1 ms."""
 

@@ -12,8 +12,6 @@ import pytest
 from answerd.answers.redaction import redacted
 from answerd.answers.secret_names import SECRET
 
-pytestmark = pytest.mark.long
-
 LINES = 500
 TIMES = 4
 BAR = 8.0

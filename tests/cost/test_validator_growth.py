@@ -17,8 +17,6 @@ from answerd.validators import Tools, validate
 from tests.cost.worst_answers import ANSWERS
 from tests.support.thorough import drawn, is_thorough
 
-pytestmark = pytest.mark.long
-
 SIZE = 4_096
 """Bytes of the smallest answer."""
 

@@ -22,8 +22,6 @@ from tests.support.replies import Reply, request_bytes
 from tests.support.service import Service, environment, run, write_tree
 from tests.support.waiting import wait_until
 
-pytestmark = pytest.mark.long
-
 Serving = Callable[..., Service]
 
 WRITTEN_SECONDS = 90.0

@@ -24,7 +24,6 @@ from tests.support.service import CHECKOUTS, PROGRAM, Service
 from tests.support.waiting import PATIENCE, wait_until
 
 pytestmark = [
-    pytest.mark.long,
     pytest.mark.skipif(binaries() is None, reason=MISSING),
     pytest.mark.skipif(PROGRAM != CHECKOUTS, reason="only a program that is run from source can be given other names"),
 ]

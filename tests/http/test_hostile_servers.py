@@ -19,8 +19,6 @@ import pytest
 from answerd.cli import main
 from answerd.commands import adopt, apply, installs, remote
 
-pytestmark = pytest.mark.long
-
 TOKEN = "hostile-servers-token-0123456789"
 KEY = {"kind": "machine", "identifier": "n1", "format": "toml"}
 APPLIED: dict[str, Any] = {

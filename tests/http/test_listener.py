@@ -23,8 +23,6 @@ from tests.http.listener_harness import HOST, Server, resident_bytes, serving
 from tests.support.replies import Reply, chunked, post, receive
 from tests.support.waiting import PATIENCE, PROGRAM_SECONDS, again_for, wait_until
 
-pytestmark = pytest.mark.long
-
 GET = b"GET / HTTP/1.1\r\nHost: s\r\n\r\n"
 TIMEOUT = 1.0  # seconds, of the listener whose deadlines are watched
 

@@ -26,7 +26,7 @@ from tests.support.replies import Reply
 from tests.support.service import Service, run, write_tree
 from tests.support.waiting import PATIENCE, wait_until
 
-pytestmark = [pytest.mark.long, pytest.mark.skipif(binaries() is None, reason=MISSING)]
+pytestmark = pytest.mark.skipif(binaries() is None, reason=MISSING)
 
 TOKEN = "0123456789abcdef"
 AWAY = "postgresql://answerd@127.0.0.1:1/none"

@@ -23,8 +23,6 @@ from tests.support.bmcs import PASSWORD, USER, Rack, Started, certificate, redfi
 from tests.support.service import Service, environment
 from tests.support.waiting import PATIENCE, wait_until
 
-pytestmark = pytest.mark.long
-
 EXAMPLES = Path(__file__).parents[2] / "examples"
 TOKEN = "neighbours-token-0123456789"
 EXAMPLE_SECONDS = 5 * PATIENCE

@@ -9,8 +9,6 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
 from answerd import __version__
 from answerd.config import Config
 from answerd.formats import FORMATS
@@ -27,8 +25,6 @@ from answerd.store.states import StateFile
 from tests.support.admin import Admin
 from tests.support.service import Service
 from tests.support.thorough import is_thorough
-
-pytestmark = pytest.mark.long
 
 TOKEN = "openapi-admin-token-0123456789"
 SCHEMATHESIS = Path(sys.executable).with_name("schemathesis")

@@ -22,8 +22,6 @@ from tests.support.bmcs import PASSWORD, USER, Certificate, Rack, Started, certi
 from tests.support.service import PROGRAM, Service, environment
 from tests.support.waiting import PATIENCE
 
-pytestmark = pytest.mark.long
-
 CHECKOUT = Path(__file__).parents[2]
 REINSTALL, NETBOOT = CHECKOUT / "examples/power/reinstall", CHECKOUT / "examples/power/netboot.py"
 GROUP = "#!ipxe\n# answer: match rack=R*\n# answer: once armed\nkernel vmlinuz {{ report }}\n"

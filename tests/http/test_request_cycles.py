@@ -25,8 +25,6 @@ from tests.support.service import Service
 from tests.support.thorough import examples
 from tests.support.waiting import wait_until
 
-pytestmark = pytest.mark.long
-
 TOKENS = {role: new_token(f"{role}-token", role) for role in Role}
 LONG = 50_000
 """Characters of a text that only a body holds."""

@@ -18,8 +18,6 @@ from tests.support.service import PROGRAM, environment, run, write_tree
 from tests.support.terminals import new_terminal, read_until
 from tests.support.waiting import wait_until
 
-pytestmark = pytest.mark.long
-
 CHECKOUT = Path(__file__).parents[2]
 TERMINALS = {
     "ascii": {"PYTHONIOENCODING": "ascii"},

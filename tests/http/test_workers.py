@@ -23,8 +23,6 @@ from tests.support.replies import pieces
 from tests.support.service import Service, run, write_tree
 from tests.support.waiting import PATIENCE, again_for, wait_until
 
-pytestmark = pytest.mark.long
-
 BREATH = 0.5  # seconds between two births in one place
 WORKERS = 3
 

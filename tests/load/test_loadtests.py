@@ -17,10 +17,7 @@ from loadtest.install_once import InstallingMachine, Judge
 from tests.support.service import Service
 
 # Not imported to find out: locust patches the standard library of whoever imports it.
-pytestmark = [
-    pytest.mark.long,
-    pytest.mark.skipif(find_spec("locust") is None, reason="locust is not installed"),
-]
+pytestmark = pytest.mark.skipif(find_spec("locust") is None, reason="locust is not installed")
 
 CHECKOUT = Path(__file__).parents[2]
 MACHINES = 100

@@ -17,11 +17,11 @@ DRAW = "ANSWERD_TEST_DRAW"
 ORDINARY_SHARE = 3
 """An ordinary run draws one of so many examples: each run by hand draws others."""
 
-LONG_SHARE = 4
-"""A run of all tests by hand takes one of so many tests that are marked ``long``: each run others."""
+LONG_SHARE = 5
+"""A run of all tests by hand takes one of so many tests that take long: each run others."""
 
 SHORT = "ANSWERD_TEST_SHORT"
-"""Set by ``tests/conftest.py`` for the processes of a run that takes some of the tests marked ``long`` only."""
+"""Set by ``tests/conftest.py`` for the processes of a run that takes some of the tests that take long only."""
 
 _T = TypeVar("_T")
 
@@ -40,7 +40,7 @@ def examples(number: int) -> int:
 
 
 def is_left_out(test: str) -> bool:
-    """Return whether this run leaves out a test that is marked ``long``. ``test``: its node id."""
+    """Return whether this run leaves out a test that takes long. ``test``: its node id."""
     return SHORT in os.environ and crc32(f"{os.environ[DRAW]} {test}".encode()) % LONG_SHARE > 0
 
 

@@ -13,8 +13,6 @@ from tests.load.torture.figures import Figure
 from tests.support.postgres import MISSING, binaries
 from tests.support.waiting import PATIENCE
 
-pytestmark = pytest.mark.long
-
 SHORT = (
     "text: braces on one line",
     "xml: ids over ids",
