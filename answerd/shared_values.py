@@ -70,6 +70,8 @@ _LISTED: Final = SHARED_SERIALS | SHARED_UUIDS | SHARED_ASSET_TAGS | _ASCENDING
 def kind_of(label: str) -> str:
     """Return which of `KINDS` a case-folded label is or ends in; empty where it is none."""
     if label.endswith(_ENDINGS):  # which few labels do
+        if label in KINDS:
+            return label
         for kind in KINDS:
             if label.endswith(kind):
                 return kind

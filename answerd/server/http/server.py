@@ -5,11 +5,11 @@ What differs from pywsgi, and why (docs/http.md, docs/traps.md):
 - A full Pool does not stop accepting: a client above the limit gets a 503 at once, and never waits in a queue. The size
   of the Pool counts for all workers, so it is counted in memory that they share.
 - A connection holds its place from its accept until its response is sent, and has a greenlet only while that waits for
-  the client or runs the app. Greenlets are used again: a new one costs 11 µs, most of it for mapping and
-  unmapping 16 KB for its Python frames.
+  the client or runs the app.
 - Requests are answered in rows: up to 32 connections are read one after the other, one greenlet asks the app for all
   that are wholly there, and then their responses are sent. System calls between two answers made composed answers a
-  quarter to a half dearer. A response never waits for an app that waits: the loop runs then, and sends the row.
+  quarter to a half dearer, and a greenlet costs 11 µs, most of it for mapping and unmapping 16 KB for its Python
+  frames. A response never waits for an app that waits: the loop runs then, and sends the row.
 - One sweep every 0.1 s looks at the deadlines, which are all equally far away: the oldest connection is the next.
 """
 
