@@ -383,20 +383,19 @@ class DatabaseStates(States):
         memory, _ = caught_up(database, memory, position, same)
         return memory, Position(newest.revision, newest.token)
 
-    def order(self, given: GivenOrder, known: Known) -> list[str]:
+    def order(self, given: GivenOrder, known: Known) -> None:
         """Write an operator's order (`States.order`). Raises `StoreError`; then nothing is written, unless it is
         `CommitUnknown`."""
         try:
-            return self._order(given, known)
+            self._order(given, known)
         except StoreLost:  # the next connection may have the database that took its place
-            return self._order(given, known)
+            self._order(given, known)
 
-    def _order(self, given: GivenOrder, known: Known) -> list[str]:
+    def _order(self, given: GivenOrder, known: Known) -> None:
         with self.writing(_WRITE_WITHIN) as log:
             memory, _ = self._caught_up(log.database, *known)
             events = given.events(memory)
             store_events(log, [row_of(event) for event in events])
-        return [one.label for one in given.machines]
 
     def note_audited(self, event: Event) -> None:
         with self.writing(_WRITE_WITHIN) as log:
