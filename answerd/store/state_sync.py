@@ -353,15 +353,14 @@ def _lock(database: peewee.PostgresqlDatabase) -> LogWriter:
 class DatabaseStates(States):
     """The states in the database, for commands from any machine. Each call makes a connection of its own."""
 
-    def __init__(self, server: PostgresServer, rules: Rules) -> None:
+    def __init__(self, server: PostgresServer, rules: Rules, replica: str | None = None) -> None:
+        """``replica`` is that of this machine's node, where it has one: the last contacts are beside it."""
         self._server = server
         self.rules = rules
-
-    node: Path | None = None
-    """The replica of this machine's node, where it has one: the last contacts are beside it."""
+        self._replica = replica
 
     def contacts(self, of: Set[str] | None = None) -> list[Contact]:
-        path = states_path(self.node) if self.node is not None else None
+        path = states_path(self._replica) if self._replica is not None else None
         if path is None or not path.exists():
             return []
         file = SqliteFile(path)
