@@ -45,7 +45,7 @@ from answerd.formats.jinja_words import (
     taking_the_context,
     text_of,
 )
-from answerd.formats.template import LONE_SURROGATE, SECRETS, Placeholder, Template, refuse_unusable
+from answerd.formats.template import LONE_SURROGATE, SECRET_NAME, SECRETS, Placeholder, Template, refuse_unusable
 from answerd.formats.text import line_in_document
 from answerd.identity import folded
 from answerd.memo import remembered
@@ -85,7 +85,6 @@ nor those that it tests in one place and needs in another."""
 
 _STATEMENTS: Final = (nodes.For, nodes.If, nodes.Macro, nodes.Assign, nodes.AssignBlock)
 _THERE_ARE: Final = "there are for, if, set, macro and raw"
-_SECRET_NAME: Final = re.compile(r"[A-Za-z0-9_-]+\Z")
 
 
 # --- names and values -------------------------------------------------------------------------------------------------
@@ -143,7 +142,7 @@ def _fact_of(filling: Filling, name: object) -> Any:
 
 def _secret(filling: Filling, name: object) -> Any:
     """Return what ``secret["…"]`` is. Raises `CannotFill` for one that is missing."""
-    if not _SECRET_NAME.match(text_of(name)):
+    if not SECRET_NAME.match(text_of(name)):
         raise Refused("names no secret: its name is ASCII letters, digits, - and _")
     return _looked_up(filling, SECRETS + text_of(name))
 
