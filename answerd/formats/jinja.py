@@ -24,7 +24,6 @@ from answerd.errors import CannotFill
 from answerd.formats.family import Slot
 from answerd.formats.filters import LARGEST_ANSWER, LONGEST_FILTERED, Lookup, too_large
 from answerd.formats.jinja_words import (
-    FOR_EACH_CALL,
     FOR_EACH_ITEM,
     FOR_EACH_PART,
     INSERTED,
@@ -39,6 +38,7 @@ from answerd.formats.jinja_words import (
     Refused,
     calculated,
     counted_range,
+    counted_text,
     described,
     is_bounded,
     scalar,
@@ -303,14 +303,8 @@ _INSERTED_HERE: Final[dict[str, Callable[..., Any]]] = {
 }
 
 
-def _written(filling: Filling, value: object) -> str:
-    """Return what ``{{ … }}`` writes."""
-    text = text_of(value)
-    filling.spend(len(text) + FOR_EACH_CALL)
-    return text
-
-
-_OUTPUT: Final = taking_the_context(_written)
+_OUTPUT: Final = taking_the_context(counted_text)
+"""What ``{{ … }}`` writes."""
 
 
 # --- reading ----------------------------------------------------------------------------------------------------------
