@@ -103,13 +103,11 @@ from answerd.installs.shown import (
 )
 from answerd.installs.states import State
 from answerd.inventory.row import IDENTITY_COLUMNS
+from answerd.server.statuses import FIRST_PROBLEM
 from answerd.short_texts import cut
 
 MOST_NEAR = 3
 """Machines that are named as one digit off."""
-
-ERRORS_FROM = 400
-"""The first status of an error."""
 
 _COLOURS: Mapping[str | None, str] = {
     State.INSTALLED: "green",
@@ -439,7 +437,7 @@ def _print_one(record: dict[str, Any]) -> None:
         print(f"  and got:     {contact['status']}, {printable_line(contact['got'])}")
         for label, values in contact["labels"].items():
             print(f"    {shown_name(label)}: {printable_line(', '.join(values))}")
-        if contact["status"] >= ERRORS_FROM and not contact["refused"]:
+        if contact["status"] >= FIRST_PROBLEM and not contact["refused"]:
             print(f"  see why:     {command('render --why', [record['machine']])}")
     events: Sequence[dict[str, Any]] = record["events"]
     print("  history:" if events else "  history:     none")
