@@ -172,7 +172,7 @@ def print_installs(arguments: Arguments) -> int:
         _print_list(arguments, [unknown_as_json(machine) for machine in unknown])
         return 0
     found = installs.chosen(choice)
-    records = [record_as_json(one.remembered, installs.now, installs.rules) for one in found.machines]
+    records = [record_as_json(one.remembered, installs.now, installs.memory.rules) for one in found.machines]
     contacts = ContactIndex(installs.store.contacts())
     if arguments["--waiting"]:
         _print_list(arguments, [*contacts.waiting(records, are_all=choice.is_of_all)])
@@ -382,7 +382,7 @@ def print_install(arguments: Arguments) -> int:
     if machine is None:
         raise CommandError(f"no record, row, document or member is called {name}, and it is no MAC address")
     remembered, contacts = machine.seen_in(installs.memory), ContactIndex(installs.store.contacts())
-    record = record_as_json(remembered, installs.now, installs.rules)
+    record = record_as_json(remembered, installs.now, installs.memory.rules)
     record["events"] = [event_as_json(event) for event in installs.store.history(remembered.names)]
     contact = contacts.of(record)
     record = contacts.shown_with(record)
