@@ -46,7 +46,7 @@ from answerd.formats.jinja_words import (
     text_of,
 )
 from answerd.formats.template import LONE_SURROGATE, SECRET_NAME, SECRETS, Placeholder, Template, refuse_unusable
-from answerd.formats.text import line_in_document
+from answerd.formats.text import LINE, line_in_document
 from answerd.identity import folded
 from answerd.memo import remembered
 from answerd.short_texts import brief
@@ -650,7 +650,7 @@ class Jinja(NamedTuple):
                 # Python would look for the line from the beginning of the code each time.
                 at = written[bisect_right(steps, made.gi_frame.f_lasti) - 1]
                 line = constant.get(at) or stated[max(0, bisect_right(code, at) - 1)][0]
-                for part in _LINE.findall(piece):
+                for part in LINE.findall(piece):
                     if begins:
                         found.append(line_in_document(line, self.taken))
                     begins = part.endswith("\n")
@@ -876,5 +876,4 @@ def _line_of_no_number(environment: _Environment, text: str) -> int:
     return next((line for line, sign in numbers if len(sign) > LARGEST_NUMBER or not sign.isascii()), 1)
 
 
-_LINE: Final = re.compile(r"[^\n]*\n|[^\n]+")
 _CONSTANT: Final = re.compile(r"[ ]*yield ['\"]")
