@@ -94,7 +94,7 @@ record_identity = lru_cache(1_024)(identity_of)
 
 
 def identities_of(texts: Sequence[str]) -> list[str]:
-    """Return the `identity` of each text, empty for a text of more than `LONGEST_VALUE` characters."""
+    """Return the identity of each text, empty for a text of more than `LONGEST_VALUE` characters."""
     return identified(texts)[0]
 
 

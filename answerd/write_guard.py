@@ -436,7 +436,11 @@ class WriteGuard:
 
 
 def restore_document(
-    guard: WriteGuard, entry: HistoryEntry, author: Author, conditions: Conditions, times: Times = WHENEVER
+    guard: WriteGuard,
+    entry: HistoryEntry,
+    author: Author,
+    conditions: Conditions = UNCONDITIONAL,
+    times: Times = WHENEVER,
 ) -> WrittenDocument:
     """Restore a document to its state after a change: its text then, or that it did not exist. Raises as the guard
     does."""

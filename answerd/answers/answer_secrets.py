@@ -33,7 +33,7 @@ def redacted_answer(catalogue: Catalogue, answer: Answer, facts: Facts, sources:
     known = known_values(catalogue, answer, facts, sources)
     text = answer.body.decode("utf-8", "replace")
     if any(map(_may_hold_a_secret, _slots(answer))):
-        lookup = _lookup(catalogue, answer.selection, completed_facts(catalogue, facts, sources), sources)
+        lookup = Values(answer.selection, completed_facts(catalogue, facts, sources), sources, catalogue)
         parts = prepared_answer(answer.selection.layers, may_be_blank=True).parts
         text = "".join(
             part.decode() if isinstance(part, bytes) else part.hiding(lookup, _is_secret, _as_secret) for part in parts
@@ -99,17 +99,13 @@ def known_values(catalogue: Catalogue, answer: Answer, facts: Facts, sources: So
 def _known_of(
     catalogue: Catalogue, selection: Selection, slots: Iterable[Slot], facts: Facts, sources: Sources
 ) -> set[str]:
-    found = named_values(slots, _lookup(catalogue, selection, facts, sources))
+    found = named_values(slots, Values(selection, facts, sources, catalogue))
     for layer in selection.layers:
         found |= secrets_of(layer.text, layer.key.format)
     for label, values in facts.labels.items():
         if is_secret_name(label):
             found.update(values)
     return found
-
-
-def _lookup(catalogue: Catalogue, selection: Selection, facts: Facts, sources: Sources) -> Lookup:
-    return Values(selection, facts, sources, catalogue)
 
 
 def _slots(answer: Answer) -> tuple[Slot, ...]:

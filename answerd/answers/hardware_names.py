@@ -21,7 +21,7 @@ from answerd.identity import (
     without_pxelinux_prefix,
 )
 from answerd.installs.hardware import MAC, NAME, SERIAL, UUID, Asked, Names, RowOf, came_with_several_rows
-from answerd.installs.records import MOST_CARRIED, InstallMemory
+from answerd.installs.records import MOST_CARRIED, InstallMemory, no_row
 from answerd.inventory.row import Row, hardware_in
 from answerd.mac_search import SHORTEST_MAC, find_macs
 
@@ -37,12 +37,8 @@ def row_finder(catalogue: Catalogue) -> RowOf:
     """Return what finds the row of an identity."""
     inventory = catalogue.inventory
     if inventory is None:
-        return _no_row
+        return no_row
     return inventory.index.get
-
-
-def _no_row(_identity: str) -> None:
-    return None
 
 
 def row_names(catalogue: Catalogue, row: Row, cells: Sequence[str] | None = None) -> Names:

@@ -78,6 +78,11 @@ class Inventory:
         """All documents, readable or not: tables, and what stands beside them."""
         return self.tables.keys() | self.columns.keys() | self.unreadable.keys()
 
+    @property
+    def labels(self) -> frozenset[str]:
+        """The labels that tables have."""
+        return frozenset(label for layout in self.by_layout for label in layout.labels)
+
     def meaning_of(self, name: str) -> Meaning:
         """Return what the columns of an inventory mean, given its name."""
         return _meaning(self.columns, (Kind.INVENTORY, identity_of(name), COLUMNS), self.named)

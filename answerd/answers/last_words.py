@@ -33,7 +33,8 @@ class LastWords:
 
     def contact(self, name: str, identities: Iterable[str] = ()) -> Contact | None:
         """Return the last contact of the machine with a name and the identities of its row."""
-        return self._contacts.of({"machine": name, "identities": [*identities]})
+        own = identity_of(name)
+        return self._contacts.of_machine(own, {*map(identity_of, identities)} - {own})
 
     def and_of(self, contacts: Iterable[Contact]) -> LastWords:
         """Return these words and those of other contacts."""

@@ -162,8 +162,7 @@ def unmet(catalogue: Catalogue, groups: Sequence[Document]) -> dict[Document, st
 
 def columns_of(catalogue: Catalogue) -> frozenset[str]:
     """Return the labels that tables have."""
-    layouts = catalogue.inventory.by_layout if catalogue.inventory is not None else ()
-    return frozenset(label for layout in layouts for label in layout.labels)
+    return catalogue.inventory.labels if catalogue.inventory is not None else frozenset()
 
 
 def labels_of_set(catalogue: Catalogue) -> Iterator[str]:

@@ -142,7 +142,7 @@ class RowFilters:
             self._criteria = filters_in(written)
         except NotAFilter as error:
             raise WrongChoice(f"{brief(printable(str(error)))!r} is no filter: write COLUMN=PATTERN, role=db") from None
-        columns = {label for table in inventory.by_layout.values() for label in table.layout.labels} if written else ()
+        columns = inventory.labels if written else ()
         for criterion in self._criteria if columns else ():
             if criterion.label not in columns:
                 raise WrongChoice(_no_column(criterion.label, inventory, columns))

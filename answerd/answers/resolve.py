@@ -19,12 +19,11 @@ from answerd.facts import Facts
 from answerd.formats import FORMATS, Format
 from answerd.formats.family import Once, is_blank
 from answerd.formats.filters import LARGEST_ANSWER
+from answerd.formats.template import LONE_SURROGATE
 from answerd.formats.yaml import escape
 from answerd.identity import identity_of, mac_digits
 from answerd.inventory.row import Row
 from answerd.long_work import run_long
-
-_LONE_SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
 
 NO_INSTANCE: Final = "nocloud"
 """The ``instance-id`` of a machine that has neither a name nor a hardware identity
@@ -227,4 +226,4 @@ def _instance(catalogue: Catalogue, selection: Selection, facts: Facts) -> str |
     if member is None:
         return None
     identity, sent = member
-    return identity if _LONE_SURROGATE.search(sent) else sent  # no YAML parser takes a lone surrogate
+    return identity if LONE_SURROGATE.search(sent) else sent  # no YAML parser takes a lone surrogate

@@ -71,7 +71,7 @@ NO_SOURCES: Final = Sources()
 
 
 class Values:
-    """The values of all labels for one answer: an `answerd.formats.template.Lookup`."""
+    """The values of all labels for one answer: an `answerd.formats.filters.Lookup`."""
 
     __slots__ = ("_catalogue", "_facts", "_once_request", "_selection", "_sources", "has_told_report", "told")
 

@@ -110,8 +110,7 @@ _ValuesOf = Callable[[ChosenMachine], Iterable[str]]
 
 def _cells(catalogue: Catalogue, label: str) -> _ValuesOf:
     """Return what gives the cell of a machine's row in a column. Raises `WrongChoice`."""
-    inventory = catalogue.inventory
-    columns = {name for table in inventory.by_layout.values() for name in table.layout.labels} if inventory else set()
+    columns = catalogue.inventory.labels if catalogue.inventory is not None else frozenset()
     if label not in columns:
         near = did_you_mean(label, [BY_GROUP, *columns], shown=str)
         raise WrongChoice(f"machines can be counted by group, or by a column; none is called {_shown(label)}{near}")

@@ -245,7 +245,6 @@ _BACK = {"new": "restored", "changed": "changed", "removed": "removed"}
 
 def put_back(arguments: Arguments) -> int:
     """Restore a document. Exit status 1 where that is refused."""
-    from answerd.etags import UNCONDITIONAL  # noqa: PLC0415
     from answerd.write_guard import WriteRefused, restore_document, restored_change  # noqa: PLC0415
 
     number = whole_number("--revision", arguments["--revision"])
@@ -260,7 +259,7 @@ def put_back(arguments: Arguments) -> int:
             machines = guard.tried(restored_change(found[0])).machines()
             if machines and not said_yes(f"{losing(machines)}. Restore it?"):
                 raise CommandError("nothing was restored")
-        stored = restore_document(guard, found[0], own_author(arguments["--note"]), UNCONDITIONAL)
+        stored = restore_document(guard, found[0], own_author(arguments["--note"]))
     except WriteRefused as refused:
         raise refusal(refused.reason, refused.problems) from None
     print(printable_line(f"{flat_name(stored.key)} is what it was in revision {number}"))

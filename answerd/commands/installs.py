@@ -103,13 +103,11 @@ from answerd.installs.shown import (
 )
 from answerd.installs.states import State
 from answerd.inventory.row import IDENTITY_COLUMNS
+from answerd.server.statuses import FIRST_PROBLEM
 from answerd.short_texts import cut
 
 MOST_NEAR = 3
 """Machines that are named as one digit off."""
-
-ERRORS_FROM = 400
-"""The first status of an error."""
 
 _COLOURS: Mapping[str | None, str] = {
     State.INSTALLED: "green",
@@ -174,7 +172,7 @@ def print_installs(arguments: Arguments) -> int:
         _print_list(arguments, [unknown_as_json(machine) for machine in unknown])
         return 0
     found = installs.chosen(choice)
-    records = [record_as_json(one.remembered, installs.now, installs.rules) for one in found.machines]
+    records = [record_as_json(one.remembered, installs.now, installs.memory.rules) for one in found.machines]
     contacts = ContactIndex(installs.store.contacts())
     if arguments["--waiting"]:
         _print_list(arguments, [*contacts.waiting(records, are_all=choice.is_of_all)])
@@ -384,7 +382,7 @@ def print_install(arguments: Arguments) -> int:
     if machine is None:
         raise CommandError(f"no record, row, document or member is called {name}, and it is no MAC address")
     remembered, contacts = machine.seen_in(installs.memory), ContactIndex(installs.store.contacts())
-    record = record_as_json(remembered, installs.now, installs.rules)
+    record = record_as_json(remembered, installs.now, installs.memory.rules)
     record["events"] = [event_as_json(event) for event in installs.store.history(remembered.names)]
     contact = contacts.of(record)
     record = contacts.shown_with(record)
@@ -439,7 +437,7 @@ def _print_one(record: dict[str, Any]) -> None:
         print(f"  and got:     {contact['status']}, {printable_line(contact['got'])}")
         for label, values in contact["labels"].items():
             print(f"    {shown_name(label)}: {printable_line(', '.join(values))}")
-        if contact["status"] >= ERRORS_FROM and not contact["refused"]:
+        if contact["status"] >= FIRST_PROBLEM and not contact["refused"]:
             print(f"  see why:     {command('render --why', [record['machine']])}")
     events: Sequence[dict[str, Any]] = record["events"]
     print("  history:" if events else "  history:     none")

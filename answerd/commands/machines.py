@@ -21,7 +21,7 @@ from answerd.commands import WRONG_USAGE, Arguments, CommandError
 from answerd.commands.documents import read_documents, settings
 from answerd.commands.terminal import counted, say
 from answerd.installs.records import InstallMemory, Refused
-from answerd.installs.states import Order, Rules, State
+from answerd.installs.states import Order, State
 from answerd.store import Store
 from answerd.store.opening import install_rules, open_existing_states
 from answerd.store.states import Position, States
@@ -34,7 +34,6 @@ class OpenInstalls:
     store: States
     catalogue: Catalogue
     memory: InstallMemory
-    rules: Rules
     position: Position = field(default_factory=Position)
 
     @property
@@ -97,8 +96,7 @@ def states_beside(documents: Store, catalogue: Catalogue) -> OpenInstalls:
     store = open_existing_states(config, documents)
     if store is None:
         raise CommandError("there is no place for the states of installs: set SERVICE_STATE_PATH")
-    rules = install_rules(config)
-    installs = OpenInstalls(store, catalogue, InstallMemory(rules), rules)
+    installs = OpenInstalls(store, catalogue, InstallMemory(install_rules(config)))
     installs.read_again()
     return installs
 

@@ -26,6 +26,7 @@ import orjson
 
 from answerd.commands import WRONG_USAGE, CommandError
 from answerd.commands.terminal import say
+from answerd.server.statuses import FIRST_PROBLEM, OK
 from answerd.short_texts import cut, printable
 
 TOKEN = "SERVICE_ADMIN_TOKEN"  # noqa: S105 - a name
@@ -34,8 +35,6 @@ TOKEN = "SERVICE_ADMIN_TOKEN"  # noqa: S105 - a name
 MOST_BYTES: Final = 134_217_728
 """Bytes of an answer. The largest are dry runs of a change of 64 MB, which show each new answer once."""
 
-OK: Final = 200
-_FIRST_ERROR: Final = 400
 _REDIRECTS: Final = range(300, 400)
 
 _UNREACHABLE: Final = (401, 403, 404, 405, 408, 429, 500, 502, 503, 504)
@@ -269,7 +268,7 @@ def _judged(status: int, etag: str, body: bytes, shape: Shape) -> ApiReply:
             raise _Unusable(f"it answered {status} with JSON of another kind")
         if not _ETAG.fullmatch(etag):
             raise _Unusable(f"it answered {status} with an ETag that is none")
-    elif status < _FIRST_ERROR or not fits(content, {"error": str}):
+    elif status < FIRST_PROBLEM or not fits(content, {"error": str}):
         raise _Unusable(f"it answered {status} with JSON of another kind")
     return ApiReply(status, content, etag)
 

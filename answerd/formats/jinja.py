@@ -24,7 +24,6 @@ from answerd.errors import CannotFill
 from answerd.formats.family import Slot
 from answerd.formats.filters import LARGEST_ANSWER, LONGEST_FILTERED, Lookup, too_large
 from answerd.formats.jinja_words import (
-    FOR_EACH_CALL,
     FOR_EACH_ITEM,
     FOR_EACH_PART,
     INSERTED,
@@ -39,14 +38,15 @@ from answerd.formats.jinja_words import (
     Refused,
     calculated,
     counted_range,
+    counted_text,
     described,
     is_bounded,
     scalar,
     taking_the_context,
     text_of,
 )
-from answerd.formats.template import LONE_SURROGATE, SECRETS, Placeholder, Template, refuse_unusable
-from answerd.formats.text import line_in_document
+from answerd.formats.template import LONE_SURROGATE, SECRET_NAME, SECRETS, Placeholder, Template, refuse_unusable
+from answerd.formats.text import LINE, line_in_document
 from answerd.identity import folded
 from answerd.memo import remembered
 from answerd.short_texts import brief
@@ -85,7 +85,6 @@ nor those that it tests in one place and needs in another."""
 
 _STATEMENTS: Final = (nodes.For, nodes.If, nodes.Macro, nodes.Assign, nodes.AssignBlock)
 _THERE_ARE: Final = "there are for, if, set, macro and raw"
-_SECRET_NAME: Final = re.compile(r"[A-Za-z0-9_-]+\Z")
 
 
 # --- names and values -------------------------------------------------------------------------------------------------
@@ -143,7 +142,7 @@ def _fact_of(filling: Filling, name: object) -> Any:
 
 def _secret(filling: Filling, name: object) -> Any:
     """Return what ``secret["…"]`` is. Raises `CannotFill` for one that is missing."""
-    if not _SECRET_NAME.match(text_of(name)):
+    if not SECRET_NAME.match(text_of(name)):
         raise Refused("names no secret: its name is ASCII letters, digits, - and _")
     return _looked_up(filling, SECRETS + text_of(name))
 
@@ -304,14 +303,8 @@ _INSERTED_HERE: Final[dict[str, Callable[..., Any]]] = {
 }
 
 
-def _written(filling: Filling, value: object) -> str:
-    """Return what ``{{ … }}`` writes."""
-    text = text_of(value)
-    filling.spend(len(text) + FOR_EACH_CALL)
-    return text
-
-
-_OUTPUT: Final = taking_the_context(_written)
+_OUTPUT: Final = taking_the_context(counted_text)
+"""What ``{{ … }}`` writes."""
 
 
 # --- reading ----------------------------------------------------------------------------------------------------------
@@ -657,7 +650,7 @@ class Jinja(NamedTuple):
                 # Python would look for the line from the beginning of the code each time.
                 at = written[bisect_right(steps, made.gi_frame.f_lasti) - 1]
                 line = constant.get(at) or stated[max(0, bisect_right(code, at) - 1)][0]
-                for part in _LINE.findall(piece):
+                for part in LINE.findall(piece):
                     if begins:
                         found.append(line_in_document(line, self.taken))
                     begins = part.endswith("\n")
@@ -883,5 +876,4 @@ def _line_of_no_number(environment: _Environment, text: str) -> int:
     return next((line for line, sign in numbers if len(sign) > LARGEST_NUMBER or not sign.isascii()), 1)
 
 
-_LINE: Final = re.compile(r"[^\n]*\n|[^\n]+")
 _CONSTANT: Final = re.compile(r"[ ]*yield ['\"]")

@@ -244,7 +244,8 @@ def _formatted(filling: Filling, text: str, values: tuple[Any, ...] | Mapping[An
     return text % values
 
 
-def _text_size(filling: Filling, value: object) -> str:
+def counted_text(filling: Filling, value: object) -> str:
+    """Return a value as `text_of` does, once its characters are counted."""
     text = text_of(value)
     filling.spend(len(text) + FOR_EACH_CALL)
     return text
@@ -297,7 +298,7 @@ def _own(name: str) -> Word:
 
 
 def _replace(filling: Filling, value: object, old: str, new: str) -> str:
-    text, old, new = _text_size(filling, value), text_of(old), text_of(new)
+    text, old, new = counted_text(filling, value), text_of(old), text_of(new)
     if not old:
         raise Refused("has an empty text to replace")
     filling.spend(text.count(old) * max(0, len(new) - len(old)))
@@ -305,11 +306,11 @@ def _replace(filling: Filling, value: object, old: str, new: str) -> str:
 
 
 def _truncate(filling: Filling, value: object, length: int) -> str:
-    return _text_size(filling, value)[: _whole(length, "a length", MOST_WORK)]
+    return counted_text(filling, value)[: _whole(length, "a length", MOST_WORK)]
 
 
 def _cut(filling: Filling, name: str, value: object, *texts: str) -> list[str]:
-    return list(_judged(CUTTING[name], _text_size(filling, value), *texts))
+    return list(_judged(CUTTING[name], counted_text(filling, value), *texts))
 
 
 def _split(filling: Filling, value: Any, separator: str) -> list[str]:
@@ -345,12 +346,12 @@ def _listed(filling: Filling, value: Any) -> list[Any]:
 def _number(filling: Filling, value: Any) -> Any:
     if isinstance(value, int | float):
         return value
-    written = _judged(FILTERS["number"], _text_size(filling, value))
+    written = _judged(FILTERS["number"], counted_text(filling, value))
     return float(written) if "." in written else _bounded(_integer(written, 10))
 
 
 def _bool(filling: Filling, value: Any) -> bool:
-    return value if isinstance(value, bool) else _judged(FILTERS["bool"], _text_size(filling, value)) == "true"
+    return value if isinstance(value, bool) else _judged(FILTERS["bool"], counted_text(filling, value)) == "true"
 
 
 def _integer(text: str, base: int) -> int:
@@ -363,7 +364,7 @@ def _int(filling: Filling, value: Any, default: Any = 0, base: int = 10) -> Any:
     try:
         if isinstance(value, int | float):
             return _bounded(int(value))
-        return _bounded(_integer(_text_size(filling, value), base))
+        return _bounded(_integer(counted_text(filling, value), base))
     except (ValueError, OverflowError, TypeError) as error:
         if isinstance(error, Refused):
             raise
@@ -374,7 +375,7 @@ def _float(filling: Filling, value: Any, default: Any = 0.0) -> Any:
     try:
         if isinstance(value, int | float):
             return float(value)
-        text = _text_size(filling, value)
+        text = counted_text(filling, value)
         _refuse_longer(text)
         return float(text)
     except ValueError as error:
@@ -411,7 +412,7 @@ def _unique(filling: Filling, value: Any) -> list[Any]:
 
 
 def _reverse(filling: Filling, value: Any) -> Any:
-    return _text_size(filling, value)[::-1] if isinstance(value, str) else list(_items(filling, value))[::-1]
+    return counted_text(filling, value)[::-1] if isinstance(value, str) else list(_items(filling, value))[::-1]
 
 
 def _sum(filling: Filling, value: Any, start: Any = 0) -> Any:
@@ -433,7 +434,7 @@ def _round(_filling: Filling, value: Any, places: int = 0) -> Any:
 
 
 def _indent(filling: Filling, value: Any, width: int = 4, first: bool = False) -> str:
-    text = _text_size(filling, value)
+    text = counted_text(filling, value)
     blanks = " " * _whole(width, "a width", _WIDEST)
     filling.spend((text.count("\n") + 1) * len(blanks))
     indented = text.replace("\n", "\n" + blanks)
@@ -442,7 +443,7 @@ def _indent(filling: Filling, value: Any, width: int = 4, first: bool = False) -
 
 def _center(filling: Filling, value: Any, width: int = 80) -> str:
     filling.spend(_WIDEST)
-    return _text_size(filling, value).center(_whole(width, "a width", _WIDEST))
+    return counted_text(filling, value).center(_whole(width, "a width", _WIDEST))
 
 
 def _pairs(filling: Filling, value: Any) -> list[tuple[Any, Any]]:
@@ -496,7 +497,7 @@ OF_PLACEHOLDERS: Final[dict[str, Word]] = {
 OF_JINJA: Final[dict[str, Word]] = {
     "abs": lambda _filling, value: abs(value),
     "batch": _batch,
-    "capitalize": _each(lambda filling, value: _text_size(filling, value).capitalize()),
+    "capitalize": _each(lambda filling, value: counted_text(filling, value).capitalize()),
     "center": _each(_center),
     "count": _length,
     "d": _default,
@@ -515,10 +516,10 @@ OF_JINJA: Final[dict[str, Word]] = {
     "round": _round,
     "select": lambda filling, value, name, *texts: _selected(filling, value, name, *texts, wanted=True),
     "sort": _sort,
-    "string": _text_size,
+    "string": counted_text,
     "sum": _sum,
-    "title": _each(lambda filling, value: _text_size(filling, value).title()),
-    "trim": _each(lambda filling, value: _text_size(filling, value).strip()),
+    "title": _each(lambda filling, value: counted_text(filling, value).title()),
+    "trim": _each(lambda filling, value: counted_text(filling, value).strip()),
     "unique": _unique,
 }
 """The filters of Jinja. None has a name of the others."""

@@ -30,7 +30,7 @@ from answerd.formats.family import (
     key_slots,
     line_and_column,
 )
-from answerd.formats.template import Placeholder, Template
+from answerd.formats.template import LONE_SURROGATE, Placeholder, Template
 from answerd.short_texts import brief
 
 name = "json"
@@ -48,7 +48,6 @@ _ESCAPES = re.compile(
     r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(?P<lone>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)",
     re.DOTALL,
 )
-_SURROGATE = re.compile(r"[\ud800-\udfff]")
 _NO_NUMBERS = frozenset({"NaN", "Infinity", "-Infinity"})
 _INDENT = "  "
 _quoted = json.JSONEncoder(ensure_ascii=False).encode
@@ -307,7 +306,7 @@ def _fill_string(placeholder: Placeholder, text: str) -> str:
 
 
 def _fill(placeholder: Placeholder, text: str) -> str:
-    if _SURROGATE.search(text):
+    if LONE_SURROGATE.search(text):
         reason = f"the value of {brief(placeholder.label)!r} holds a lone surrogate, which is no character"
         raise CannotFill(reason, placeholder.label, missing=False)
     return _escape(text)

@@ -38,6 +38,9 @@ LONGEST_REMEMBERED: Final = 200
 SECRETS: Final = "secret."
 """The prefix of the labels of secrets; what follows is compared exactly."""
 
+SECRET_NAME: Final = re.compile(r"[A-Za-z0-9_-]+\Z")
+"""The names that a secret may have."""
+
 
 @dataclass(frozen=True, slots=True)
 class Placeholder:
@@ -226,7 +229,6 @@ _PLACEHOLDER: Final = re.compile(
 _ONE_FILTER: Final = re.compile(rf"\|[ \t]*(?P<name>[A-Za-z_]\w*)(?:[ \t]*\((?P<texts>(?:{_STRING}|[^\"'()|]++)*)\))?")
 _ONE_ARGUMENT: Final = re.compile(_ARGUMENT)
 _LINE_END: Final = re.compile(r"[\r\n]")
-_SECRET_NAME: Final = re.compile(r"[A-Za-z0-9_-]+\Z")
 _LONGEST_SPELLING: Final = 200
 """Characters of a faulty placeholder with which it is searched for in its document."""
 _SPELLINGS: Final = (("", ""), ('"', '\\"'), ("'", "''"), ('"', "&quot;"))
@@ -396,7 +398,7 @@ def _of_label(subject: str, read: tuple[Filter, ...]) -> tuple[str | Placeholder
     if not label.startswith(SECRETS):
         return Placeholder(label, read, subject, gathers=gathers), ""
     name = subject[len(SECRETS) :]
-    if not _SECRET_NAME.match(name):
+    if not SECRET_NAME.match(name):
         return "", "names no secret: its name is ASCII letters, digits, - and _"
     return Placeholder(SECRETS + name, read, subject, is_secret=True, gathers=gathers), ""
 

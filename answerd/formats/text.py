@@ -282,14 +282,15 @@ def origins(tree: Layers, texts: Sequence[str], lookup: Lookup) -> Iterator[tupl
         parts = (layer.body,) if isinstance(layer.body, str) else layer.body.parts
         line, begins = 1, True
         for part in parts:
-            for piece in _LINE.findall(part if isinstance(part, str) else part.value(lookup)):
+            for piece in LINE.findall(part if isinstance(part, str) else part.value(lookup)):
                 if begins:
                     yield at, line_in_document(line, taken[at].lines)
                 begins = piece.endswith("\n")
                 line += begins and isinstance(part, str)
 
 
-_LINE = re.compile(r"[^\n]*\n|[^\n]+")
+LINE = re.compile(r"[^\n]*\n|[^\n]+")
+"""A line of what an answer is made of, with its line end where it has one."""
 
 
 def unset(tree: Layers, _paths: Collection[Path]) -> Layers:

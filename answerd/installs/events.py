@@ -28,6 +28,7 @@ from answerd.installs.fold import (
     Strength,
     merge,
 )
+from answerd.installs.hardware import NAME
 from answerd.installs.ids import milliseconds, new_id
 from answerd.installs.states import Order
 
@@ -200,7 +201,7 @@ def summary_of(events: list[Event], record: str) -> Event:
     texts: dict[str, str] = {}
     for event in events:
         for identity, text in event.names.items():
-            if texts.setdefault(identity, text)[0] == "n":  # what was not known to be hardware yet
+            if texts.setdefault(identity, text)[0] == NAME:  # what was not known to be hardware yet
                 texts[identity] = text
     found = _alike(folds(events))
     ties = _newest_ties(events)
@@ -322,7 +323,7 @@ def _folds_as_json(event: Event) -> dict[str, Any]:
     ties = [[at, placed(together)] for at, together in event.ties]
     texts = {one: text for fold in event.folds.values() for start in fold.starts for one, text in start.names.items()}
     texts |= event.names
-    spelled = [(one, texts.get(one, "n" + one)) for one in places]
+    spelled = [(one, texts.get(one, NAME + one)) for one in places]
     return {"folds": found, "ties": ties, "identities": spelled, "messages": [*messages]}
 
 

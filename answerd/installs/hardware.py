@@ -47,7 +47,7 @@ LAST_SECONDS: Final = 60.0
 MOST_NAMED: Final = 128
 """Identities that one event names: those of a row, and of a request, which has at most 64."""
 
-UNDER_WAY: Final = (State.ARMED, State.INSTALLING, State.COPIED, State.FAILED)
+_CONTRADICT_INSTALLED: Final = (State.ARMED, State.INSTALLING, State.COPIED, State.FAILED)
 """The states that, beside an installed identity, make a row a conflict."""
 
 RowOf = Callable[[str], object | None]
@@ -516,7 +516,7 @@ def in_conflict(
             first = held
             if held.record.state is State.INSTALLED:
                 installed = installed or identity
-            elif held.record.state in UNDER_WAY:
+            elif held.record.state in _CONTRADICT_INSTALLED:
                 under_way = under_way or identity
     if installed and under_way:
         return installed, under_way

@@ -383,7 +383,7 @@ class InstallMemory(Machines):
 
     def title_of(self, identity: str) -> str:
         """Return the text of an identity, as it was spelled first."""
-        return self.ties.texts.get(identity, "n" + identity)[1:]
+        return self.ties.texts.get(identity, NAME + identity)[1:]
 
     def state_of(self, identity: str) -> State:
         """Return the state of one identity."""

@@ -1,4 +1,6 @@
-"""Changing one row of an inventory's text: it is written anew, and every other byte stays (docs/inventory.md)."""
+"""Changes of rows and columns in an inventory's text: what changes is written anew, and every other byte stays
+(docs/inventory.md).
+"""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ from answerd.inventory.row import Layout, Row, read_header
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """The rows of one file in their order. Never edited: `after` makes the next table beside it.
+    """The rows of one file in their order. Never edited: `table_after` makes the next table.
 
     ``text`` is without a byte order mark. ``lines`` are the lines on which the rows begin, ``header_line`` that of the
     header. ``body`` is the offset of what follows the header line.

@@ -170,7 +170,7 @@ class AnswerSet:
         self._to_prepare_event = Event()
         self.preparation = preparation
         self._counters = counters if reports else None
-        self._counted = self.follower.loader.catalogue
+        self._counted = self.follower.catalogue
         self._store_log = FaultLog(log.line, "the store can be read again")
         # None: the parent could not read the store.
         self._not_ready = "the documents are being loaded" if preparation.catalogue is None else self._absence()
@@ -231,14 +231,14 @@ class AnswerSet:
             self._not_ready = self._not_ready and reason_line(str(error))
         self.loaded.set()
         # A request or a write may have brought the set up to date before this look did.
-        if self.follower.loader.catalogue is self.preparation.catalogue:
+        if self.follower.catalogue is self.preparation.catalogue:
             self._prepared()
         else:
             self._to_prepare_event.set()
 
     def _count_change(self) -> None:
         """Count a set that is new since the last poll: a request or a write may have put it in force."""
-        catalogue = self.follower.loader.catalogue
+        catalogue = self.follower.catalogue
         if self._counters and catalogue is not self._counted:
             self._counters.add("answerd_loads_total", "changed")
         self._counted = catalogue
@@ -262,7 +262,7 @@ class AnswerSet:
             try:
                 with gc_paused():
                     update = partial(self.preparation.update, checks=self.reports, prepares=self.prepares)
-                    lines = in_thread(partial(update, self.follower.loader.catalogue))
+                    lines = in_thread(partial(update, self.follower.catalogue))
                 for line in lines:
                     self.log.line(line)
             except Exception as error:

@@ -84,7 +84,7 @@ class Exposition:
                 age,
             )
         if self._installs is not None:
-            yield from _states(self._installs, self._answers.follower.loader.catalogue)
+            yield from _states(self._installs, self._answers.follower.catalogue)
         expiry = self._certificate_expiry()
         if expiry is not None:
             yield _gauge(
@@ -119,7 +119,7 @@ class Exposition:
 
     def _documents(self) -> Counter[tuple[str, str]]:
         """Return the number of documents by kind and format; counted once for each set."""
-        catalogue = self._answers.follower.loader.catalogue
+        catalogue = self._answers.follower.catalogue
         if self._census is None or self._census[0] is not catalogue:
             self._census = catalogue, in_thread(_census, catalogue)
         return self._census[1]

@@ -50,9 +50,6 @@ if TYPE_CHECKING:
 _DOCUMENT_TABLES = {"documents", "changes"}
 """The tables of a database that are no states of installs."""
 
-_STATES = "events"
-"""The table whose rows are states of installs, in databases that have it."""
-
 _MERGE_STATES = (
     """INSERT OR REPLACE INTO main.install_settings (name, value) SELECT name, value FROM source.install_settings
          WHERE name = 'key' AND NOT EXISTS (SELECT 1 FROM main.events WHERE kind <> 'audited')""",
@@ -221,7 +218,7 @@ def _count_of_documents(database: Path) -> int:
 
 def _count_of_installs(database: Path) -> int:
     with closing(sqlite3.connect(database)) as connection:
-        query = f"SELECT count(DISTINCT record) FROM {_STATES} WHERE kind <> 'audited'"  # noqa: S608 - no value
+        query = "SELECT count(DISTINCT record) FROM events WHERE kind <> 'audited'"
         return int(connection.execute(query).fetchone()[0])
 
 
@@ -367,8 +364,7 @@ def _columns(database: sqlite3.Connection, schema: str, table: str) -> list[str]
 def is_empty(database: Path) -> bool:
     """Return whether a database has neither documents nor states of installs."""
     with closing(sqlite3.connect(database)) as connection:
-        tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-        counted = [name for name in ("documents", _STATES) if name in tables]
+        counted = [name for name in ("documents", "events") if name in _tables(connection, "main")]
         return not any(connection.execute(f"SELECT 1 FROM {name} LIMIT 1").fetchone() for name in counted)  # noqa: S608
 
 

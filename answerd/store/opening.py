@@ -107,9 +107,7 @@ def open_existing_states(config: Config, beside: Store | None = None) -> States 
 
         if isinstance(beside, ReplicaReader):
             return beside.states(_postgres(config).server, install_rules(config))
-        states = DatabaseStates(_existing_postgres(config).server, install_rules(config))
-        states.node = None if config.replica_path is None else Path(config.replica_path)
-        return states
+        return DatabaseStates(_existing_postgres(config).server, install_rules(config), config.replica_path)
     if config.state_path is None:
         return None
     if not Path(config.state_path).exists():

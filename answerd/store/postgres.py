@@ -309,8 +309,7 @@ class ReplicatedStore(SqliteReader):
         self.server = self.database.server = PostgresServer(url, self._check)
         self.refused, self.away = SharedSentence(), SharedSentence()
         """Why the replicator has this node take no write, and why it cannot follow the database; empty where it can."""
-        self._rules = rules or Rules()
-        self.states = NodeStates(states_path(replica_path), self.server, self._rules, self.refusal)
+        self.states = NodeStates(states_path(replica_path), self.server, rules or Rules(), self.refusal)
         self.not_reached: float | None = None
         """When a start did not reach the database (seconds since 1970)."""
 

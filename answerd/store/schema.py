@@ -16,12 +16,12 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import peewee
 
 from answerd.store import WRITER_WAIT_SECONDS, NewerSchema, StoreError
 from answerd.store.postgres_connection import patient
+from answerd.store.tables import execute
 
 SQLITE, POSTGRES = "sqlite", "postgres"
 """The names of the engines in `Step.statements`."""
@@ -248,7 +248,7 @@ def _steps_for(database: peewee.SqliteDatabase, path: Path, schema: Schema) -> S
 
 def _take(database: peewee.Database, step: Step, engine: str) -> None:
     for statement in step.statements[engine]:
-        _run(database, statement)
+        execute(database, statement)
 
 
 def migrate_postgres(database: peewee.PostgresqlDatabase, described: str, schema: Schema = DOCUMENTS) -> None:
@@ -272,16 +272,16 @@ def _migrate_postgres(database: peewee.PostgresqlDatabase, described: str, schem
                 raise StoreError(
                     f"the database {described} belongs to another program: name a database of answerd's own"
                 )
-            _run(database, "CREATE TABLE schema_version (id INTEGER PRIMARY KEY, version INTEGER NOT NULL)")
-            _run(database, "INSERT INTO schema_version (id, version) VALUES (1, 0)")
-        version: int = _run(database, "SELECT version FROM schema_version FOR UPDATE").fetchone()[0]
+            execute(database, "CREATE TABLE schema_version (id INTEGER PRIMARY KEY, version INTEGER NOT NULL)")
+            execute(database, "INSERT INTO schema_version (id, version) VALUES (1, 0)")
+        version: int = execute(database, "SELECT version FROM schema_version FOR UPDATE").fetchone()[0]
         steps = schema.after(version, described)
         if not steps:
             return
         with patient(database, MIGRATION_SECONDS):
             for step in steps:
                 _take(database, step, POSTGRES)
-        _run(database, "UPDATE schema_version SET version = %s", (schema.newest,))
+        execute(database, "UPDATE schema_version SET version = %s", (schema.newest,))
 
 
 def require_postgres(database: peewee.PostgresqlDatabase, described: str) -> None:
@@ -291,7 +291,7 @@ def require_postgres(database: peewee.PostgresqlDatabase, described: str) -> Non
             f"the database {described} has no tables of answerd: SERVICE_DB_URL names it; serve, import, apply "
             "and restore make them"
         )
-    version: int = _run(database, "SELECT version FROM schema_version").fetchone()[0]
+    version: int = execute(database, "SELECT version FROM schema_version").fetchone()[0]
     if DOCUMENTS.after(version, described):
         raise StoreError(
             f"the database {described} has schema version {version}, this version of answerd reads {DOCUMENTS.newest}: "
@@ -302,15 +302,11 @@ def require_postgres(database: peewee.PostgresqlDatabase, described: str) -> Non
 def refuse_newer_postgres(database: peewee.PostgresqlDatabase, described: str) -> None:
     """Raise `NewerSchema` where a newer version has migrated a PostgreSQL database. One without tables is none."""
     try:
-        version: int = _run(database, "SELECT version FROM schema_version").fetchone()[0]
+        version: int = execute(database, "SELECT version FROM schema_version").fetchone()[0]
     except (peewee.ProgrammingError, TypeError):  # there is no such table, or no row: `migrate_postgres` judges
         return
     if version > DOCUMENTS.newest:
         DOCUMENTS.after(version, described)
-
-
-def _run(database: peewee.Database, statement: str, parameters: tuple[int, ...] = ()) -> Any:
-    return database.execute_sql(statement, parameters)  # type: ignore[no-untyped-call]
 
 
 def _use_wal(database: peewee.SqliteDatabase) -> None:

@@ -6,9 +6,11 @@ import os
 import re
 from pathlib import Path
 
+from answerd.config import SECRETS_DIR
+from answerd.formats.template import SECRET_NAME
 from answerd.identity import Kind, identifier_fault, identity_of
 from answerd.store.file_io import write_atomically
-from answerd.store.secrets import LARGEST_SECRET, SECRET_NAME, SETTING, SecretFiles
+from answerd.store.secrets import LARGEST_SECRET, SecretFiles
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
@@ -20,7 +22,7 @@ class SecretRefused(Exception):
 def why_not_writable(secrets: SecretFiles) -> str:
     """Return why no secret can be written here; empty where one can."""
     if secrets.directory is None:
-        return f"{SETTING} is not set"
+        return f"{SECRETS_DIR} is not set"
     if not os.access(secrets.directory, os.W_OK | os.X_OK):
         return "the service may not write to the directory of secrets"
     return ""

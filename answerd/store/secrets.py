@@ -8,7 +8,6 @@ from __future__ import annotations
 import errno
 import operator
 import os
-import re
 import stat
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,15 +15,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from answerd.answers.sources import Sources
+from answerd.config import SECRETS_DIR
 from answerd.errors import CannotFill
-from answerd.formats.template import SECRETS
+from answerd.formats.template import SECRET_NAME, SECRETS
 from answerd.identity import identity_of
 from answerd.short_texts import brief, join_limited, printable
 from answerd.store.file_io import Signature, State, link_fault, read_file, state_of
 from answerd.store.looks import Looks
 from answerd.store.watch import WRITING_SECONDS, Watch, device_and_inode
-
-SETTING = "SERVICE_SECRETS_DIR"
 
 LARGEST_SECRET = 65_536
 """Bytes of a secret."""
@@ -35,7 +33,6 @@ POLL_SECONDS = 0.25
 MOST_NAMED = 5
 """Files or directories that a sentence names."""
 
-SECRET_NAME = re.compile(r"[A-Za-z0-9_-]+\Z")
 _LEADS_NOWHERE = "it is a link that leads nowhere"
 
 
@@ -146,7 +143,7 @@ class SecretFiles:
     def _missing(self, name: str, identifiers: Sequence[str]) -> CannotFill:
         directory = self.directory
         if directory is None:
-            return _cannot(name, f"is missing: {SETTING} is not set")
+            return _cannot(name, f"is missing: {SECRETS_DIR} is not set")
         if name in self.in_force.faults:
             return _cannot(name, f"cannot be read: {self.in_force.faults[name]} ({printable(name)})")
         if self._before is None:

@@ -353,15 +353,14 @@ def _lock(database: peewee.PostgresqlDatabase) -> LogWriter:
 class DatabaseStates(States):
     """The states in the database, for commands from any machine. Each call makes a connection of its own."""
 
-    def __init__(self, server: PostgresServer, rules: Rules) -> None:
+    def __init__(self, server: PostgresServer, rules: Rules, replica: str | None = None) -> None:
+        """``replica`` is that of this machine's node, where it has one: the last contacts are beside it."""
         self._server = server
         self.rules = rules
-
-    node: Path | None = None
-    """The replica of this machine's node, where it has one: the last contacts are beside it."""
+        self._replica = replica
 
     def contacts(self, of: Set[str] | None = None) -> list[Contact]:
-        path = states_path(self.node) if self.node is not None else None
+        path = states_path(self._replica) if self._replica is not None else None
         if path is None or not path.exists():
             return []
         file = SqliteFile(path)
@@ -383,20 +382,19 @@ class DatabaseStates(States):
         memory, _ = caught_up(database, memory, position, same)
         return memory, Position(newest.revision, newest.token)
 
-    def order(self, given: GivenOrder, known: Known) -> list[str]:
+    def order(self, given: GivenOrder, known: Known) -> None:
         """Write an operator's order (`States.order`). Raises `StoreError`; then nothing is written, unless it is
         `CommitUnknown`."""
         try:
-            return self._order(given, known)
+            self._order(given, known)
         except StoreLost:  # the next connection may have the database that took its place
-            return self._order(given, known)
+            self._order(given, known)
 
-    def _order(self, given: GivenOrder, known: Known) -> list[str]:
+    def _order(self, given: GivenOrder, known: Known) -> None:
         with self.writing(_WRITE_WITHIN) as log:
             memory, _ = self._caught_up(log.database, *known)
             events = given.events(memory)
             store_events(log, [row_of(event) for event in events])
-        return [one.label for one in given.machines]
 
     def note_audited(self, event: Event) -> None:
         with self.writing(_WRITE_WITHIN) as log:

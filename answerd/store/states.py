@@ -109,9 +109,9 @@ class States(ABC):
         """Return the records now, and how far they were read. ``memory`` is changed where it only lacks events."""
 
     @abstractmethod
-    def order(self, given: GivenOrder, known: Known) -> list[str]:
+    def order(self, given: GivenOrder, known: Known) -> None:
         """Write an operator's order to what some machines name; on return it is on the disk. ``known`` is brought up to
-        date first: an order takes the place of what was known before it. Return the labels."""
+        date first: an order takes the place of what was known before it."""
 
     @abstractmethod
     def take(self, rows: Sequence[Sequence[Any]], key: str | None) -> int:
@@ -248,7 +248,7 @@ class StateFile(States):
 
     # --- writing ---------------------------------------------------------------------------------------------------
 
-    def order(self, given: GivenOrder, known: Known) -> list[str]:
+    def order(self, given: GivenOrder, known: Known) -> None:
         self.before_order()
         with self.writing() as database:
             memory, _ = caught_up(database, *known, epoch_of(database))
@@ -256,7 +256,6 @@ class StateFile(States):
             insert(database, events, self.shared)
             tidy(database, [event.record for event in events])
         self.wake_up()
-        return [one.label for one in given.machines]
 
     def note_audited(self, event: Event) -> None:
         with self.writing() as database:

@@ -276,10 +276,10 @@ def test_an_order_of_the_command_line_reaches_every_node(nodes: list[Node], serv
     nodes[0].report(ReportKind.INSTALLED, 2.0)
     nodes[0].sync()
     shared = DatabaseStates(server, RULES)
-    assert shared.order(
+    shared.order(
         GivenOrder(Order.ARM, [in_the_database(server, "web-01")], 3.0, "command line"),
         (InstallMemory(RULES), Position()),
-    ) == ["web-01"]
+    )
     all_synced(nodes)
     assert {node.state() for node in nodes} == {State.ARMED}
     memory, position = shared.catch_up(InstallMemory(RULES), Position())

@@ -70,13 +70,12 @@ class AdoptionHandlers:
             raise InvalidRequest(f'"to": {fault}')
         key, asked = Key(Kind.INVENTORY, name, FORMAT), _asked(fields)
         author, conditions, times = requests.author(), requests.conditions(), requests.times()
-        writes = self._adoptions.writes
-        if fields.get("dry_run", False):
+        writes, is_dry_run = self._adoptions.writes, fields.get("dry_run", False)
+        if is_dry_run:
             with writes.dry_run(times.begin_by):
                 made = in_thread(self._adoptions.tried, key, asked, conditions, times)
         else:
             made = writes.make(times, self._adoptions.made, key, asked, author, conditions)
-        is_dry_run = fields.get("dry_run", False)
         status = "dry run" if is_dry_run else "adopted"
         note_outcome(f"{status}: {len(made.plan.adopted)} machines")
         report = plan_as_json(made.plan)

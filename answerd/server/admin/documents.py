@@ -121,7 +121,7 @@ class DocumentHandlers:
             return response
         body = stored.body
         if masked:
-            text, labels = body.decode("utf-8", "replace"), self.writes.follower.loader.catalogue.columns
+            text, labels = body.decode("utf-8", "replace"), self.writes.follower.catalogue.columns
             body = in_thread(lambda: redacted(text, key.format, labels=labels).encode())
         content_type = CSV if key.format == FORMAT else FORMATS[_like(key.format)].content_type
         return bottle.HTTPResponse(body, OK, {"Content-Type": content_type, "ETag": tag, **masked})
@@ -176,7 +176,7 @@ class DocumentHandlers:
         tag, masked = shown_etag(tag)
         cells = found.by_column()
         if masked:
-            cells = redacted_row(cells, self.writes.follower.loader.catalogue.columns)
+            cells = redacted_row(cells, self.writes.follower.catalogue.columns)
         return unchanged(tag) or json_response(OK, cells, {"ETag": tag, **masked})
 
     def put_row(self, name: str, row: str) -> bottle.HTTPResponse:
