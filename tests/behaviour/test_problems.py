@@ -2,50 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import pytest
 
 from tests.support.fleet import Fleet
-
-SETS: dict[str, tuple[Mapping[str, str], list[str]]] = {
-    "a group is not a machine": (
-        {"n1.toml": 'extends = "n2"\n', "n2.toml": "x = 1\n"},
-        ['machine "n1" (toml): extends unknown group "n2"'],
-    ),
-    "a default's unknown group": (
-        {"default.ks": "# answer: extends base\nx\n"},
-        ['default (ks): extends unknown group "base"'],
-    ),
-    "a cycle, once, all its groups listed": (
-        {
-            "groups/c.toml": 'extends = "a"\n',
-            "groups/a.toml": 'extends = "b"\n',
-            "groups/b.toml": 'extends = "c"\n',
-            "groups/lead.toml": 'extends = "b"\n',
-            "n1.toml": 'extends = "c"\n',
-        },
-        ['group "a" (toml): is in a cycle of extends: a -> b -> c -> a'],
-    ),
-    "a cycle of one": ({"groups/a.toml": 'extends = "A"\n'}, ['group "a" (toml): is in a cycle of extends: a -> a']),
-    "two cycles": (
-        {
-            "groups/a.toml": 'extends = "b"\n',
-            "groups/b.toml": 'extends = "a"\n',
-            "groups/a.ks": "# answer: extends b\n",
-            "groups/b.ks": "# answer: extends a\n",
-        },
-        [
-            'group "a" (ks): is in a cycle of extends: a -> b -> a',
-            'group "a" (toml): is in a cycle of extends: a -> b -> a',
-        ],
-    ),
-}
-
-
-@pytest.mark.parametrize(("documents", "problems"), SETS.values(), ids=SETS.keys())
-def test_the_problems_of_a_set(fleet: Fleet, documents: Mapping[str, str], problems: list[str]) -> None:
-    assert fleet.write(documents).problems() == problems
 
 
 def test_problems_are_sorted_each_once_and_do_not_depend_on_the_order_of_writing(fleet: Fleet) -> None:

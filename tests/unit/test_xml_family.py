@@ -184,22 +184,6 @@ def meaning(text: str) -> Any:
     return read_control(xml_family.control(xml_family.parse(text))[0], Kind.GROUP)
 
 
-def test_control_keys_are_read_from_answer_meta() -> None:
-    read = meaning(
-        '<r><answer-meta extends="base" template=" false " xmlns="">'
-        "<member>\n52:54:00:11:22:33 </member><member>7ABC123</member>"
-        '<match manufacturer="Dell Inc." dmi.system.serial="7*"/><match Manufacturer="HP"/>'
-        "<unset>general/mode</unset><unset>a[@name='x.y/z']/@k</unset></answer-meta></r>"
-    )
-    assert (read.problems, read.extends, read.template) == ((), "base", False)
-    assert read.members == ("525400112233", "7abc123")
-    assert [(criterion.label, len(criterion.patterns)) for criterion in read.match] == [
-        ("manufacturer", 2),
-        ("dmi.system.serial", 1),
-    ]
-    assert read.unset == (("general", "mode"), ("a[@name='x.y/z']", "@k"))
-
-
 def test_answer_meta_counts_below_the_root_only() -> None:
     document = xml_family.parse('<r><a><answer-meta extends="x"/></a></r>')
     written, left = xml_family.control(document)
