@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from answerd.errors import BrokenDocument, EmptyAnswer
+from answerd.errors import BrokenDocument
 from answerd.store import CannotBeStored
 from answerd.store.database import DatabaseStore
 from answerd.store.files import FileStore
@@ -334,25 +334,6 @@ def test_a_group_of_another_format_does_not_inherit_claims(fleet: Fleet) -> None
     fleet.write({"groups/a.ks": "# answer: membres old\n"})
     with pytest.raises(BrokenDocument, match='"a"'):
         fleet.ask("/ks?h=other")
-
-
-@pytest.mark.parametrize(
-    ("documents", "target"),
-    [
-        ({"default.ks": " \n\t\r\n"}, "/ks"),
-        ({"default.ks": ""}, "/ks"),
-        ({"default.ks": "\ufeff"}, "/ks"),
-        ({"default.ks": "\u00a0\n\u2003"}, "/ks"),
-        ({"default.toml": ""}, "/pve"),
-        ({"default.toml": "template = false\n"}, "/pve"),
-        ({"default.ks": "# answer: extends base\n", "groups/base.ks": "\n"}, "/ks"),
-        ({"default.ks": '{{ x | default("") }}\n'}, "/ks"),
-        ({"default.ks": "{{ x }}\n"}, "/ks?x=%20"),
-    ],
-)
-def test_an_answer_of_white_space_is_none(fleet: Fleet, documents: Mapping[str, str], target: str) -> None:
-    with pytest.raises(EmptyAnswer):
-        fleet.write(documents).ask(target)
 
 
 @pytest.mark.each_store

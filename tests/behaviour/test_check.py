@@ -152,14 +152,6 @@ def test_a_directory_of_secrets_that_is_named_after_no_machine_is_a_note(fleet: 
     ]
 
 
-def test_a_fact_that_is_missing_beside_a_report_is_what_is_said(fleet: Fleet) -> None:
-    lab = fleet.remembering(RememberedInstalls(url="http://answers.example.com"))
-    lab.write({"groups/g.ks": "# answer: member pc-31\n# answer: once\nhost {{ id }} {{ report }}\n"})
-    report = check(lab.loader.catalogue, Tools.none(), sources=lab.sources)
-    assert report.problems == ()
-    assert any("pc31" in note and "only a request has the fact 'id'" in note for note in report.notes)
-
-
 @pytest.mark.parametrize(
     ("overlay", "silent"),
     [

@@ -110,12 +110,6 @@ def test_a_fault_in_a_key_is_a_problem(fleet: Fleet, extension: str, inside: str
     assert "{{ … }} at line 1" in problem
 
 
-def test_a_missing_fact_is_named(fleet: Fleet) -> None:
-    fleet.write({"m0001.json": '{"{{ nic }}": 1}'})
-    with pytest.raises(CannotFill, match="'nic'"):
-        fleet.ask("/json/m0001")
-
-
 KEYS = st.text("abé\"\\'{}: #", max_size=4)
 
 

@@ -2,68 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import pytest
 
 from tests.support.fleet import Fleet
-
-SETS: dict[str, tuple[Mapping[str, str], list[str]]] = {
-    "nothing": ({"n1.toml": 'extends = "g"\n', "groups/g.toml": "x = 1\n", "default.ks": "x\n"}, []),
-    "an unknown group": (
-        {"98fa9b50d810.toml": 'extends = "base"\n'},
-        ['machine "98fa9b50d810" (toml): extends unknown group "base"'],
-    ),
-    "a group of another format": (
-        {"n1.toml": 'extends = "base"\n', "groups/base.ks": "x\n"},
-        ['machine "n1" (toml): extends unknown group "base"'],
-    ),
-    "a group is not a machine": (
-        {"n1.toml": 'extends = "n2"\n', "n2.toml": "x = 1\n"},
-        ['machine "n1" (toml): extends unknown group "n2"'],
-    ),
-    "a default's unknown group": (
-        {"default.ks": "# answer: extends base\nx\n"},
-        ['default (ks): extends unknown group "base"'],
-    ),
-    "a cycle, once, all its groups listed": (
-        {
-            "groups/c.toml": 'extends = "a"\n',
-            "groups/a.toml": 'extends = "b"\n',
-            "groups/b.toml": 'extends = "c"\n',
-            "groups/lead.toml": 'extends = "b"\n',
-            "n1.toml": 'extends = "c"\n',
-        },
-        ['group "a" (toml): is in a cycle of extends: a -> b -> c -> a'],
-    ),
-    "a cycle of one": ({"groups/a.toml": 'extends = "A"\n'}, ['group "a" (toml): is in a cycle of extends: a -> a']),
-    "two cycles": (
-        {
-            "groups/a.toml": 'extends = "b"\n',
-            "groups/b.toml": 'extends = "a"\n',
-            "groups/a.ks": "# answer: extends b\n",
-            "groups/b.ks": "# answer: extends a\n",
-        },
-        [
-            'group "a" (ks): is in a cycle of extends: a -> b -> a',
-            'group "a" (toml): is in a cycle of extends: a -> b -> a',
-        ],
-    ),
-    "a request's facts are no problem": ({"n1.toml": 'x = "{{ anything | bare }}"\n'}, []),
-    "a machine named like an alias": (
-        {"proxmox.toml": "x = 1\n"},
-        [
-            "machine \"proxmox\" (toml): 'proxmox' is a URL segment that asks for a format, so this machine claims "
-            "nothing: was a default or a group meant?"
-        ],
-    ),
-}
-
-
-@pytest.mark.parametrize(("documents", "problems"), SETS.values(), ids=SETS.keys())
-def test_the_problems_of_a_set(fleet: Fleet, documents: Mapping[str, str], problems: list[str]) -> None:
-    found = fleet.write(documents).problems()
-    assert [problem.partition(" (proxmox.toml)")[0] for problem in found] == problems
 
 
 def test_problems_are_sorted_each_once_and_do_not_depend_on_the_order_of_writing(fleet: Fleet) -> None:
@@ -84,24 +25,6 @@ def test_problems_are_sorted_each_once_and_do_not_depend_on_the_order_of_writing
     for name in reversed(documents):
         fleet.write({name: documents[name]})
     assert fleet.problems() == problems
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "place"),
-    [
-        ("n1.toml", "a = 1\nb = = 2\n", "line 2, column 5"),
-        ("n1.yaml", "a: 1\nb: [\n", "line 3"),
-        ("n1.yaml", "a: 1\na: 2\n", "line 2"),
-        ("n1.json", '{"a": 1,\n"b": }', "line 2, column 6"),
-        ("n1.json", '{"a": 1,\n"a": 2}', "line 2"),
-        ("n1.xml", "<a>\n<b>\n</a>", "line 3"),
-    ],
-)
-def test_what_does_not_parse_says_where(fleet: Fleet, name: str, text: str, place: str) -> None:
-    problems = fleet.write({name: text}).problems()
-    assert len(problems) == 1
-    assert problems[0].startswith(f'machine "n1" ({name[3:]}): ')
-    assert place in problems[0]
 
 
 def test_problems_come_and_go_with_what_causes_them(fleet: Fleet) -> None:

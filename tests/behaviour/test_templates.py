@@ -128,11 +128,3 @@ def test_a_filter_hides_no_value_that_no_answer_may_take(fleet: Fleet, placehold
     fleet.write({"default.ks": f"{{{{ {placeholder} }}}}\n"})
     with pytest.raises(CannotFill, match=r"control character|Unicode"):
         fleet.ask(f"/?v={value}")
-
-
-@pytest.mark.parametrize("extension", DOCUMENTS)
-def test_a_missing_fact_is_named(fleet: Fleet, extension: str) -> None:
-    fleet.write({f"default.{extension}": DOCUMENTS[extension][0]})
-    for target in ("/", "/?v=", "/?w=1"):
-        with pytest.raises(CannotFill, match="'v'"):
-            fleet.ask(target)

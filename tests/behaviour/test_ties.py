@@ -14,7 +14,6 @@ YAML = "overlay: 5\nmatch: {dept: er}\n"
 XML = '<r><answer-meta overlay="5"><match dept="er"/></answer-meta>%s</r>'
 
 TIES = {
-    "values": ("toml", TOML + "k = 1\n", 'overlay = 5\nmatch.model = "m1"\nk = 2\n', "k"),
     "a shorter list": ("yaml", YAML + "k: [a, b]\n", YAML + "k: [a]\n", "k"),
     "an empty list": ("yaml", YAML + "k: []\n", YAML + "k: [a]\n", "k"),
     "a map over a scalar": ("yaml", YAML + "k: 5\n", YAML + "k: {a: 1}\n", "k"),
@@ -28,11 +27,9 @@ TIES = {
     "siblings of XML": ("xml", XML % "<i>1</i><i>2</i>", XML % "<i>1</i>", "i"),
 }
 NO_TIES = {
-    "the same value": ("yaml", YAML + "k: 1\n", YAML + "k: 1\n"),
     "other values": ("yaml", YAML + "k: 1\n", YAML + "l: 1\n"),
     "keys in another order": ("yaml", YAML + "k: 1\nl: 2\n", YAML + "l: 2\nk: 1\n"),
     "values of one map": ("yaml", YAML + "m: {k: 1}\n", YAML + "m: {l: 1}\n"),
-    "items that both append": ("yaml", YAML + "append: [k]\nk: [a]\n", YAML + "append: [k]\nk: [b]\n"),
     "named siblings in another order": (
         "xml",
         XML % '<i name="a">1</i><i name="b">2</i>',

@@ -18,14 +18,6 @@ hostname: '{{ serial | slug }}'
 """
 
 
-def test_their_placeholders_are_filled(fleet: Fleet) -> None:
-    fleet.write({"n1.yaml": TALOS})
-    answer = fleet.text("/yaml?h=n1&serial=VMware-1%20%222")
-    assert answer == TALOS.replace("'{{ machine }}'", '"n1"').replace("'{{ serial | slug }}'", '"vmware-1-2"')
-    assert len(list(yaml.safe_load_all(answer))) == 2
-    assert any("serial" in note for note in fleet.check().notes)
-
-
 @pytest.mark.parametrize("key", ["extends: g", "members: [n1]", "match: {a: b}", "unset: [a]", "template: false"])
 @pytest.mark.parametrize("name", ["n1.yaml", "default.yaml", "groups/n1.yaml"])
 def test_a_control_key_in_another_document_than_the_first_is_a_parse_error(fleet: Fleet, key: str, name: str) -> None:

@@ -6,14 +6,15 @@ A file has ``cases``, and may have ``shared``: values that its cases repeat, by 
 ``rule``
     A sentence that no other case has.
 ``documents``
-    Texts by their names in the flat layout (docs/formats.md#the-files).
+    Texts by their names in the flat layout (docs/formats.md#the-files). One text of several documents has their names
+    as a shell spells them: ``n1.{yaml,json}``.
 ``problems``
     A part of the sentence of each problem of the set; none without it.
 ``asked``
-    Requests. ``ask`` is path and query, ``headers`` are beside it, and with ``json`` or ``body`` it is a POST. The
-    answer is ``answer``, its text; or ``reads``, what the format's own reader finds in it, types included, as a value
-    or as a text of the format; or ``status`` with ``says``, a part of the sentence. ``format`` is its extension and
-    ``composition`` the log's words.
+    Requests. ``ask`` is path and query, or several: ``/{ks,cfg}?h={n1,n2}`` is four. ``headers`` are beside it, and
+    with ``json`` or ``body`` it is a POST. The answer is ``answer``, its text; or ``reads``, what the format's own
+    reader finds in it, types included, as a value or as a text of the format; or ``status`` with ``says``, a part of
+    the sentence. ``format`` is its extension and ``composition`` the log's words.
 ``check``
     What ``answerd check`` says: parts of sentences of its ``problems`` and ``notes``, where an empty list is that there
     are none; ``nothing_of`` are words that no sentence has. A step with it may leave out ``problems``.
@@ -103,7 +104,16 @@ def _step(
     check: Mapping[str, Sequence[str]] | None = None,
 ) -> Step:
     said = problems if problems is not None or check is not None else ()
-    return Step(documents or {}, remove, said, [Asked(**one) for one in asked], check or {})
+    texts = {name: text for names, text in (documents or {}).items() for name in spelled(names)}
+    each = [Asked(ask, **one) for one in ({**one} for one in asked) for ask in spelled(one.pop("ask"))]
+    return Step(texts, remove, said, each, check or {})
+
+
+def spelled(text: str) -> list[str]:
+    """Return what a text with alternatives in braces stands for."""
+    before, _, rest = text.partition("{")
+    alternatives, closed, after = rest.partition("}")
+    return [before + one + end for one in alternatives.split(",") for end in spelled(after)] if closed else [text]
 
 
 def all_cases() -> dict[str, Case]:

@@ -8,10 +8,8 @@ from typing import Any
 import pytest
 
 from answerd.formats import json as json_family
-from answerd.formats.control import read_control
 from answerd.formats.family import ParseError
 from answerd.formats.template import TemplateReader
-from answerd.identity import Kind
 from tests.support.lookups import Said
 
 
@@ -110,20 +108,3 @@ def test_an_escaped_backslash_before_u_is_no_surrogate() -> None:
 def test_a_document_that_is_no_object_has_no_control_keys() -> None:
     written, left = json_family.control(json_family.parse('["extends"]'))
     assert (written.values, left) == ({}, ["extends"])
-
-
-@pytest.mark.parametrize(
-    ("text", "problem"),
-    [
-        ('{"members": [7]}', "entry 1 is a number"),
-        ('{"members": 525400112233}', "not a number"),
-        ('{"match": {"serial": 1.0}}', "not a number"),
-        ('{"extends": null}', "nothing"),
-        ('{"template": "false"}', "not a text"),
-    ],
-    ids=["a member", "all members", "a pattern", "extends", "template"],
-)
-def test_a_control_key_of_the_wrong_type_is_a_problem_that_names_its_type(text: str, problem: str) -> None:
-    written, _ = json_family.control(json_family.parse(text))
-    (found,) = read_control(written, Kind.GROUP).problems
-    assert problem in found

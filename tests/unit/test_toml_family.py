@@ -120,13 +120,6 @@ def test_nasty_documents_survive(line: str) -> None:
     assert same(toml_family.parse(written(tree)), tree)
 
 
-def test_the_order_of_keys_survives_as_far_as_toml_can_say_it() -> None:
-    assert (
-        written(toml_family.parse("z = 1\nb = 2\n[y]\nc = 1\na = 2\n[x]\n"))
-        == "z = 1\nb = 2\n\n[y]\nc = 1\na = 2\n\n[x]\n"
-    )
-
-
 @pytest.mark.parametrize(
     ("document", "place"),
     [

@@ -27,13 +27,6 @@ def rewritten(text: str) -> str:
     return written(yaml_family.parse(text))
 
 
-def merged(*texts: str) -> str:
-    tree = yaml_family.parse(texts[0])
-    for text in texts[1:]:
-        tree = yaml_family.merge(tree, yaml_family.parse(text))
-    return written(tree)
-
-
 def templated(text: str) -> Prepared:
     reader = TemplateReader()
     prepared = yaml_family.prepare(yaml_family.placeholders(yaml_family.parse(text), reader))
@@ -247,10 +240,6 @@ def test_merge_keys_are_resolved(text: str, expected: dict[str, int]) -> None:
     assert read_1_2(result)["k"] == expected
 
 
-def test_a_list_at_the_top_replaces_what_is_below() -> None:
-    assert merged("a: 1\n", "- 1\n") == "- 1\n"
-
-
 def test_control_keys_are_read_by_their_text_and_taken_out() -> None:
     tree = yaml_family.parse(
         "#cloud-config\na: 1\n"
@@ -299,12 +288,6 @@ def test_control_keys_stand_at_the_top_of_a_map_only(text: str) -> None:
     assert rest is tree
 
 
-def test_a_document_of_control_keys_alone_is_no_text() -> None:
-    _, rest = yaml_family.control(yaml_family.parse("extends: base\n"))
-    assert written(rest) == ""
-    assert written(yaml_family.merge(rest, yaml_family.parse("a: [1]\n"))) == "a: [1]\n"
-
-
 def test_unset_finds_a_key_by_its_text_and_leaves_an_empty_map() -> None:
     assert written(yaml_family.unset(yaml_family.parse("ports:\n  8080: a\n"), [("ports", "8080")])) == "ports: {}\n"
 
@@ -313,11 +296,6 @@ def test_a_filled_literal_block_stays_one_where_it_can() -> None:
     text = "a:\n  s: |\n    #!/bin/sh\n    echo {{ v }}\n"
     assert filled(text, "x: 'y'") == text.replace("{{ v }}", "x: 'y'")
     assert filled(text, "\u2028") == 'a:\n  s: "#!/bin/sh\\necho \\u2028\\n"\n'
-
-
-def test_keys_are_filled_and_comments_hold_no_template() -> None:
-    text = "'{{ v }}': 1\nb: !!binary '{{ v }}'\n# {{ v }}\nc: !t '{{ v }}'\n"
-    assert filled(text, "x") == '"x": 1\nb: !!binary "x"\nc: !t "x"\n'
 
 
 @pytest.mark.parametrize("value", ["0644", "yes", "0o14", "~", "{{", "", "- a", "12:30"])
