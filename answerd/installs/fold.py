@@ -248,13 +248,16 @@ def record_of(name: str, fold: Fold, rules: Rules) -> Record:
     disarms = [order.at for order in fold.orders if order.order is Order.DISARM]
     open_arms = [arm for arm in arms if not _is_closed(arm, fold.closings, disarms)]
     is_closed = not open_arms if arms else bool(disarms or fold.closings)
+    closings = fold.closings
+    if is_closed and arms:
+        closings, disarms, arms = _last_attempt(arms, closings, disarms)
     counted = tuple(arm.id for arm in (arms if is_closed else open_arms))
     attempts = counted or (FIRST_ATTEMPT,)
     starts = _of_attempts(fold, attempts)
     numbered = [start for start in starts if start.number]
     if is_closed:
         by_operator, state = bool(disarms), State.INSTALLED
-        since = min(disarms) if disarms else min(closing.at for closing in fold.closings)
+        since = min(disarms) if disarms else min(closing.at for closing in closings)
         last = None if by_operator else max((start.news for start in starts if start.news), default=None)
     else:
         by_operator = False
@@ -281,6 +284,19 @@ def record_of(name: str, fold: Fold, rules: Rules) -> Record:
         _recent(starts, present, rules) if present and len(starts) > 1 else {},
         max((giving for start in starts for giving in start.givings), default=""),
     )
+
+
+def _last_attempt(
+    arms: list[Begun], closings: tuple[Closing, ...], disarms: list[float]
+) -> tuple[tuple[Closing, ...], list[float], list[Begun]]:
+    """Return, of attempts that are all over, what closed the last one, and the orders that are part of it. Others are
+    still there where more than `MOST_PAST` orders and reports came after them, and a file was rolled back."""
+    last = max(arms, key=lambda arm: arm.at)
+    of_last = tuple([closing for closing in closings if _is_closed(last, (closing,), [])])
+    disarmed = [at for at in disarms if last.at <= at]
+    earlier = tuple([closing for closing in closings if closing not in of_last])
+    disarmed_earlier = [at for at in disarms if at < last.at]
+    return of_last, disarmed, [arm for arm in arms if not _is_closed(arm, earlier, disarmed_earlier)]
 
 
 def _reached(open_arms: list[Begun], starts: list[Start], rules: Rules) -> tuple[State, float]:

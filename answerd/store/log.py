@@ -51,17 +51,18 @@ class LogWriter:
         self.revision += 1
         return self.revision
 
-    def end(self) -> None:
-        """Note the numbers that were given out, and announce them. The last thing before the commit."""
+    def end(self) -> Version | None:
+        """Note the numbers that were given out, and announce them. The last thing before the commit. Return this write;
+        None where it stored nothing."""
         if self.revision == self._before:
-            return
-        execute(self.database, "UPDATE counter SET revision = %s", (self.revision,))
-        execute(
-            self.database, "INSERT INTO log (revision, token) VALUES (%s, %s)", (self.revision, secrets.token_hex(8))
-        )
+            return None
+        write = Version(self.revision, secrets.token_hex(8))
+        execute(self.database, "UPDATE counter SET revision = %s", (write.revision,))
+        execute(self.database, "INSERT INTO log (revision, token) VALUES (%s, %s)", (write.revision, write.token))
         if self.revision // _FORGET_EVERY > self._before // _FORGET_EVERY:
             execute(self.database, _FORGET, (TOKENS_KEPT,))
         execute(self.database, f"NOTIFY {CHANNEL}")
+        return write
 
 
 def newest_write(database: peewee.Database) -> Version:

@@ -89,6 +89,8 @@ _DROP = """
     (SELECT record FROM events WHERE record = ANY(?)
      AND kind NOT IN ('given', 'asked', 'refused', 'progress', 'summary'))"""
 _REVISION, _TOKEN, _DELIVERED = "revision", "token", "delivered"
+_DELIVERY = "delivery"
+"""Revision and token of the last write by which this node delivered, until it has read what it wrote."""
 
 _T = TypeVar("_T")
 
@@ -210,6 +212,12 @@ class NodeStates(StateFile):
             revision, token = (setting(database, name) for name in (_REVISION, _TOKEN))
         return None if revision is None else Version(int(revision), token or "")
 
+    def unread_delivery(self) -> Version | None:
+        """Return the last write by which this node delivered; None where it has read the database since."""
+        with self.reading() as database:
+            revision, _, token = (setting(database, _DELIVERY) or "").partition(" ")
+        return Version(int(revision), token) if revision else None
+
 
 # --- between a node and the database ---------------------------------------------------------------------------------
 
@@ -292,11 +300,13 @@ def _deliver(node: NodeStates, database: peewee.PostgresqlDatabase) -> None:
             write_sightings(database, unknown)
             if rows:
                 note(database, f"last {source}", rows[-1][0])
-            log.end()
+            write = log.end()
         with node.writing() as local:
             run_many(local, "UPDATE events SET shared = ? WHERE id = ?", [(numbers[row[0]], row[0]) for row in rows])
             if rows:
                 note(local, _DELIVERED, rows[-1][0])
+            if write is not None:
+                note(local, _DELIVERY, f"{write.revision} {write.token}")
             sent = [(row.asked, identity_of(row.machine)) for row in unknown]
             run_many(local, "UPDATE unknown_machines SET unsent = max(0, unsent - ?) WHERE identity = ?", sent)
         if len(rows) < ROWS_AT_ONCE:
@@ -318,14 +328,15 @@ def store_events(log: LogWriter, rows: Sequence[Sequence[Any]]) -> dict[str, int
 
 
 def _take(node: NodeStates, database: peewee.PostgresqlDatabase) -> bool:
-    """Take the events that this node has not seen; all events where its last revision is not in the database's
-    history. Return whether there was anything to take."""
-    known = node.position()
+    """Take the events that this node has not seen; all events where its last revision, or what it delivered after
+    that, is not in the database's history. Return whether there was anything to take."""
+    known, delivery = node.position(), node.unread_delivery()
     with database.atomic("REPEATABLE READ"):
         newest = newest_write(database)
-        if newest == known:
+        is_lost = delivery is not None and not is_in_history(database, delivery)
+        if newest == known and not is_lost:
             return False
-        is_whole = known is None or known.revision > newest.revision or not is_in_history(database, known)
+        is_whole = is_lost or known is None or known.revision > newest.revision or not is_in_history(database, known)
         if is_whole:  # what the database turns out not to have is delivered
             with node.writing() as local:
                 run(local, "UPDATE events SET shared = NULL")
@@ -339,6 +350,7 @@ def _take(node: NodeStates, database: peewee.PostgresqlDatabase) -> bool:
     with node.writing() as local:
         note(local, _REVISION, str(newest.revision))
         note(local, _TOKEN, newest.token)
+        note(local, _DELIVERY, "")
     return True
 
 

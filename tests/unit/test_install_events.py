@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from answerd.formats.family import Once
 from answerd.installs.events import Event, Kind, content_of, event_from, folds, summary_of
-from answerd.installs.fold import Begun, Closing, Fold, merge, record_of
+from answerd.installs.fold import MOST_PAST, Begun, Closing, Fold, merge, record_of
 from answerd.installs.hardware import MAC, SERIAL, Asked
 from answerd.installs.records import InstallMemory, ReportedOn
 from answerd.installs.states import Gate, Order, ReportKind, Requested, Rules, State
@@ -244,6 +244,21 @@ def test_a_report_closes_an_arm_of_before_it_that_its_node_did_not_know() -> Non
     a.does("arm", 12.0)
     b.does("installed", 13.0)
     assert joined(a, b).state() is State.INSTALLED
+
+
+@pytest.mark.parametrize("first", ["installed", "disarm"])
+def test_a_node_with_an_old_file_says_of_the_last_attempt_what_others_say(first: str) -> None:
+    """More came after the first attempt than an order lists: the file that has it was rolled back."""
+    there, rolled_back = Node(), Node()
+    for number in range(MOST_PAST):
+        for step, at in (("arm", 0.0), ("ask", 1.0), ("installed" if number else first, 2.0)):
+            there.does(step, 10.0 * number + at)
+        if not number:
+            rolled_back.hears(there)
+    rolled_back.memory.apply(summary_of(there.written, "s1"))
+    said, expected = (record_of("", node.memory.fold("s1"), RULES) for node in (rolled_back, there))
+    assert len(rolled_back.memory.fold("s1").orders) > len(there.memory.fold("s1").orders), "the first attempt is past"
+    assert said == expected
 
 
 @pytest.mark.parametrize("word", ["failed", "copied"])

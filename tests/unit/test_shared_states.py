@@ -65,6 +65,11 @@ class Node:
         with self.server.connected() as database, self.server.faults("read"):
             return exchange(self.store, database, self.said.append)
 
+    def deliver(self) -> None:
+        """What `sync` does, to where the connection is lost."""
+        with self.server.connected() as database, self.server.faults("written"):
+            _deliver(self.store, database)
+
     def ask(self, at: float, document: str = "ks", name: str = "web-01") -> None:
         happened = Requested(document, Gate.ANSWERS, Once.ON, at)
         number = sum(name.encode())
@@ -472,8 +477,8 @@ def test_an_event_that_is_removed_again_has_no_node_compare_everything(
     all_synced([a, b])
     before = b.store.position()
     late.report(ReportKind.INSTALLED, 3.0)  # of the attempt before
-    with server.connected() as database, server.faults("written"):
-        _deliver(late.store, database)
+    late.deliver()
+    with server.connected() as database:
         after = newest_write(database)
     assert before is not None
     assert after.revision > before.revision
@@ -603,6 +608,22 @@ def test_what_a_promoted_standby_did_not_have_comes_back(nodes: list[Node], serv
     assert shown(a) == ["given", "installed"]
 
 
+def test_what_was_delivered_to_a_primary_that_died_before_it_was_read_back_comes_back(
+    nodes: list[Node], server: PostgresServer
+) -> None:
+    """The node has the last write of the standby, which has not what came after it."""
+    a, b, c = nodes
+    a.ask(1.0)
+    all_synced(nodes)
+    before = saved(server)
+    a.report(ReportKind.INSTALLED, 2.0)
+    a.deliver()
+    put_back(server, before)
+    all_synced([a, b, c])
+    assert [node.state() for node in nodes] == [State.INSTALLED] * 3
+    assert [waiting(node) for node in nodes] == [0, 0, 0]
+
+
 STEPS = st.lists(
     st.one_of(
         st.tuples(
@@ -611,7 +632,7 @@ STEPS = st.lists(
         ),
         st.tuples(st.integers(0, 2), st.sampled_from(["ks", "ipxe"])),
         st.tuples(st.integers(0, 2), st.sampled_from(list(Order))),
-        st.tuples(st.integers(0, 2), st.just("sync")),
+        st.tuples(st.integers(0, 2), st.sampled_from(["sync", "deliver"])),
         st.tuples(st.integers(0, 2), st.sampled_from(["standby", "promote"])),
     ),
     max_size=10,
@@ -637,6 +658,8 @@ def test_whatever_happens_in_whatever_order_no_two_nodes_differ_in_the_end(
             node.order(what, at)
         elif what == "sync":
             node.sync()
+        elif what == "deliver":
+            node.deliver()
         elif what == "standby":
             standby = saved(server)
         elif what == "promote":
