@@ -71,7 +71,8 @@ class Event(NamedTuple):
     ``record`` is the identity under which it is stored, ``label`` the name of the machine then. ``names`` are the
     identities that it names, with kind and text; ``asked`` those of them that came in one request, and so are tied; all
     where it is None. ``attempt`` are the orders that began what it belongs to, none for the first attempt; ``start`` is
-    0 where it belongs to no start. ``giving`` is the id of what was given, or of that which a report is about.
+    0 where it belongs to no start. ``left`` are the identities of which a report says nothing, because they were
+    ordered since. ``giving`` is the id of what was given, or of that which a report is about.
     ``knew`` are the ids of what an order takes the place of. ``anew``: identities whose state begins anew with this
     giving. ``closings``: the reports that a giving after the end goes with, or that closed what refused the request;
     then ``closed`` are the identities that they close. ``detail`` names a given document, or is
@@ -104,6 +105,7 @@ class Event(NamedTuple):
     overlays: tuple[str, ...] = ()
     named: tuple[str, ...] = ()
     after_copied: bool = False
+    left: tuple[str, ...] = ()
     folds: Mapping[str, Fold] = {}
     ties: tuple[tuple[float, tuple[str, ...]], ...] = ()
     body: bytes = b""
@@ -255,8 +257,8 @@ _MOST_TIED: Final = 256
 
 
 _NAMES: Final = (
-    "names", "asked", "attempt", "start", "giving", "knew", "anew", "closings", "closed", "detail", "origin", "message",
-    "percent", "counts", "group", "overlays", "named", "after_copied",
+    "names", "asked", "attempt", "start", "left", "giving", "knew", "anew", "closings", "closed", "detail", "origin",
+    "message", "percent", "counts", "group", "overlays", "named", "after_copied",
 )  # fmt: skip
 """The fields of an event that have no column of their own, but for the folds."""
 
@@ -282,7 +284,7 @@ def event_from(
     try:
         fields = orjson.loads(content)
         known = {name: fields[name] for name in _NAMES if name in fields}
-        for name in ("asked", "knew", "anew", "closed", "overlays", "named"):
+        for name in ("asked", "left", "knew", "anew", "closed", "overlays", "named"):
             if name in known:
                 known[name] = tuple(known[name])
         if "attempt" in known:

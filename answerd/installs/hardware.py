@@ -442,18 +442,27 @@ def came_with_several_rows(machines: Machines, identity: str, row_of: RowOf) -> 
 
 
 def named_by_report(
-    machines: Machines, giving: str, identity: str, given_at: float, attempts: Iterable[str], row_of: RowOf
-) -> Names:
+    machines: Machines,
+    giving: str,
+    identity: str,
+    given_at: float,
+    attempts: Iterable[str],
+    row_of: RowOf,
+    past: Names,
+) -> tuple[Names, tuple[str, ...]]:
     """Return what a report is about: what its giving named, what is tied to that, and what is tied to a board among
-    those; without what was ordered since. ``identity`` is that of the URL."""
+    those; and what it leaves alone of that, because it, or the board that a card is in, was ordered since. Where the
+    giving is known, nothing is found by way of such an identity.
+    ``identity`` is that of the URL; ``past`` is what the giving named, where an order took the place of it."""
     ties = machines.ties
-    named: dict[str, str] = {identity: ties.texts.get(identity, NAME + identity)}
+    named: dict[str, str] = {identity: ties.texts.get(identity, NAME + identity), **past}
     attempt = set(attempts)
+    is_known = bool(past)
     for start in machines.fold(identity).starts:
         if giving in start.givings:
+            is_known = True
             named |= start.names
             attempt.add(start.attempt)
-    first = dict(named)
     of_several: dict[str, bool] = {}
 
     def is_of_several(one: str) -> bool:
@@ -461,16 +470,20 @@ def named_by_report(
             of_several[one] = came_with_several_rows(machines, one, row_of)
         return of_several[one]
 
-    for one in first:
+    def is_left(one: str) -> bool:
+        boards = [board for board in ties.board(one) if board in named] if ties.is_mac(one) else []
+        return any(_is_ordered_since(machines.fold(part), giving, given_at, attempt) for part in (one, *boards))
+
+    for one in [one for one in named if not (is_known and is_left(one))]:
         for other in ties.tied(one, without=named):
             if not is_of_several(other):
                 named[other] = ties.texts[other]
-    for one in [one for one in named if ties.is_board(one) and not is_of_several(one)]:
+    boards = [one for one in named if ties.is_board(one) and not is_of_several(one)]
+    for one in [one for one in boards if not (is_known and is_left(one))]:
         named.update((other, ties.texts[other]) for other in [*ties.tied(one, without=named)])
-    found = {
-        one: text for one, text in named.items() if not _is_ordered_since(machines.fold(one), giving, given_at, attempt)
-    }
-    return found if len(found) <= MOST_NAMED else dict([*found.items()][:MOST_NAMED])
+    left = tuple([one for one in named if is_left(one)])
+    found = [(one, text) for one, text in named.items() if one not in left]
+    return dict(found[:MOST_NAMED]), left[:MOST_NAMED]
 
 
 def _is_ordered_since(fold: Fold, giving: str, given_at: float, attempt: set[str]) -> bool:

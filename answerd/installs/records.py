@@ -288,12 +288,13 @@ class InstallMemory(Machines):
         return fold._replace(closings=tuple(sorted(found))) if len(found) > len(fold.closings) else fold
 
     def _close_the_giving(self, event: Event, fold: Fold) -> None:
-        """Close what the giving of a report names and the report does not: its node did not know of it."""
+        """Close what the giving of a report names and the report neither names nor leaves alone: its node did not know
+        of it."""
         named = dict(self._past_givings.get(event.giving, NOBODY))
         for held in self.held_of(event.names).values():
             for start in held.fold.starts:
                 named.update(start.names if event.giving in start.givings else ())
-        for identity in named.keys() - event.names.keys():
+        for identity in named.keys() - event.names.keys() - {*event.left}:
             self._put(identity, merge(self.fold(identity), Fold(closings=fold.closings)), event)
         if any(closing.id in self.fold(one).past for closing in fold.closings for one in event.names):
             self._keep_past_reports(fold.closings)
@@ -742,7 +743,8 @@ class InstallMemory(Machines):
         known = (start.began for start in self.fold(subject.identity).starts if subject.giving in start.givings)
         given_at = min(known, default=begun_at(subject.giving) / 1_000)
         attempt = [subject.attempt] if subject.attempt else []
-        names = named_by_report(self, subject.giving, subject.identity, given_at, attempt, row_of)
+        past = self._past_givings.get(subject.giving, NOBODY)
+        names, left = named_by_report(self, subject.giving, subject.identity, given_at, attempt, row_of, past)
         if word is not ReportKind.INSTALLED:  # it opens nothing that is closed, for whatever reason
             names = {one: text for one, text in names.items() if self.state_of(one) is not State.INSTALLED}
         if self._along[subject.giving] >= MOST_NAMED:  # it says others each time
@@ -761,7 +763,7 @@ class InstallMemory(Machines):
         if own and not begun:
             begun = (Begun(own, Order.ARM, given_at),)
         number = max((start.number for start in fold.starts if start.attempt == own), default=0) or 1
-        event = event._replace(names=names, attempt=begun, start=number)
+        event = event._replace(names=names, left=left, attempt=begun, start=number)
         if word is not ReportKind.PROGRESS:
             event = event._replace(message=message, percent=percent)
             return event._replace(counts=self._changes(event, names))

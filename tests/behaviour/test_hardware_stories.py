@@ -77,6 +77,16 @@ def test_a_report_closes_what_two_orders_had_opened_before_it_was_given(site: In
     assert not asks(site, A1, A2, serial=SERIAL_A).is_given
 
 
+def test_a_late_report_closes_nothing_of_a_machine_that_was_ordered_since(site: InProcess) -> None:
+    """The order does not name the second card, which only the board connects with the first."""
+    asks(site, A2, serial=SERIAL_A)
+    late = asks(site, A1, serial=SERIAL_A)
+    orders(site, "arm", A1)
+    reports(site, late)
+    assert asks(site, A1, serial=SERIAL_A).is_given
+    assert asks(site, A2, serial=SERIAL_A).is_given
+
+
 def test_an_order_about_a_card_ends_where_it_moves_into_an_installed_board(site: InProcess) -> None:
     reports(site, asks(site, A1, serial=SERIAL_A))
     asks(site, B1, serial=SERIAL_B)

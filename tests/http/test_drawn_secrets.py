@@ -126,8 +126,8 @@ class Drawn:
 
     def told_in(self, text: str) -> list[str]:
         """The secrets of which a text has four characters."""
-        # Random letters, which have four of a secret once in some thousand pages.
-        text = re.sub(r'name="(?:csrf|once|given)" value="[^"]*"|name="csp-nonce" content="[^"]*"', "", text)
+        # Random letters, and milliseconds such as .777Z, which have four of a secret once in some thousand pages.
+        text = re.sub(r'name="(?:csrf|once|given)" value="[^"]*"|name="csp-nonce" content="[^"]*"|[.]\d+Z', "", text)
         spellings = (text, unescape(text), unquote(text))
         parts = {secret[at : at + 4]: secret for secret in self.secrets for at in range(len(secret) - 3)}
         return sorted({secret for part, secret in parts.items() if any(part in spelled for spelled in spellings)})

@@ -137,7 +137,7 @@ def test_every_field_of_an_event_is_stored() -> None:
         "web01", "web-01", Kind.GIVEN, 1.0, names={"web01": "nweb-01"}, asked=("web01",), attempt=(armed,), start=2,
         giving="g1", knew=("o1",), anew=("web01",), closings=(Closing("r1", 0.7, "g0", ("o1",)),), closed=("web02",),
         detail="ks", origin="ops", message="copying", percent=5.0, counts=False, group="rack", overlays=("gpu",),
-        named=("web01",), after_copied=True, body=b"log", id="e1",
+        named=("web01",), after_copied=True, left=("s1",), body=b"log", id="e1",
     )  # fmt: skip
     own = {name for name in Event._fields if getattr(event, name) != Event._field_defaults.get(name)}
     assert own == set(Event._fields) - {"folds", "ties"}  # those of a summary
@@ -244,6 +244,21 @@ def test_a_report_closes_an_arm_of_before_it_that_its_node_did_not_know() -> Non
     a.does("arm", 12.0)
     b.does("installed", 13.0)
     assert joined(a, b).state() is State.INSTALLED
+
+
+def test_a_report_leaves_alone_what_was_ordered_since_of_what_its_giving_named() -> None:
+    """The card is in another board by now, and the order does not name it."""
+    node, other = Node(), Node()
+    node.does("ask", 1.0)
+    late = node.urls[-1]
+    moved = Asked({"s2": f"{SERIAL}S2", "02590000001a": NAMES["02590000001a"]})
+    for event in node.memory.ask(moved, Requested("ipxe", Gate.LOADER, Once.ON, 1.5)).events:
+        node._write(event)
+    node._write(node.memory.ordered(Order.ARM, "web-01", {"s1": NAMES["s1"]}, 2.0, ""))
+    node.does("installed", 3.0, late)
+    other.hears(node)
+    for one in (node, other):
+        assert (one.state(), one.state("02590000001a")) == (State.ARMED, State.INSTALLED)
 
 
 @pytest.mark.parametrize("first", ["installed", "disarm"])
