@@ -285,6 +285,10 @@ _TOKEN = {
 }
 """Parts of words, and what is between words; by whether a quoted part may have several lines."""
 
+_SIGNS = frozenset({"sign", "text", "here", "to"})
+_WITHOUT_SIGNS = frozenset({"rootpw", "sshpw"})
+"""Commands that no shell reads: ks(5). Any sign is part of the password."""
+
 _TAG = re.compile(r"[ \t]*+\\?[\"']?(?P<tag>\w+)")
 _OF_QUOTES = re.compile(r"\"((?:[^\"\\]|\\[\s\S])*)\"|'([^']*)'|\\([\s\S])")
 
@@ -338,6 +342,11 @@ class _Line:
         self.tags: list[str] = []
         self.is_first = True
 
+    @property
+    def has_no_signs(self) -> bool:
+        """Whether the command that begins the line is one that no shell reads."""
+        return self.is_first and bool(self.words) and self.words[0].text in _WITHOUT_SIGNS
+
     def take(self, word: _Word, expects: str, depth: int) -> Iterator[Found]:
         """Take a word to its command, and yield the secrets of commands within it. ``expects``: what the word is, the
         ``text`` of a here-string or the file that is written ``to``."""
@@ -370,7 +379,7 @@ def _commands(text: str, depth: int, *, several_lines: bool) -> Iterator[Found]:
         if token.start() < done:
             continue
         kind = token.lastgroup
-        if kind is None:
+        if kind is None or (kind in _SIGNS and line.has_no_signs):
             if start < 0:
                 start = token.start()
             end = token.end()

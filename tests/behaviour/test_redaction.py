@@ -549,3 +549,10 @@ def test_what_repeats_a_secret_is_hidden(secret: str) -> None:
 
 def test_a_secret_that_is_called_password_leaves_the_word_in_comments() -> None:
     assert redacted("rootpw password\n# set the password\n", "ks") == f"rootpw {SECRET}\n# set the password\n"
+
+
+@pytest.mark.parametrize("sign", [";", "&", "|", "&&", "<", ">", "<<", "<<<", "(", ")", "$(", "`", "a;b;"])
+@pytest.mark.parametrize("command", ["rootpw", "rootpw --plaintext", "sshpw --username=ops"])
+def test_signs_of_a_shell_are_part_of_a_password_where_no_shell_reads(command: str, sign: str) -> None:
+    text = f"lang en_US\n{command} x{sign}QZXJVK\ntimezone Europe/Berlin\n"
+    assert redacted(text, "ks") == f"lang en_US\n{command} {SECRET}\ntimezone Europe/Berlin\n"
