@@ -293,8 +293,8 @@ def _last_attempt(
     still there where more than `MOST_PAST` orders and reports came after them, and a file was rolled back."""
     last = max(arms, key=lambda arm: arm.at)
     of_last = tuple([closing for closing in closings if _is_closed(last, (closing,), [])])
+    earlier = tuple([closing for closing in closings if not _is_closed(last, (closing,), [])])
     disarmed = [at for at in disarms if last.at <= at]
-    earlier = tuple([closing for closing in closings if closing not in of_last])
     disarmed_earlier = [at for at in disarms if at < last.at]
     return of_last, disarmed, [arm for arm in arms if not _is_closed(arm, earlier, disarmed_earlier)]
 

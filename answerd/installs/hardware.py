@@ -452,8 +452,8 @@ def named_by_report(
 ) -> tuple[Names, tuple[str, ...]]:
     """Return what a report is about: what its giving named, what is tied to that, and what is tied to a board among
     those; and what it leaves alone of that, because it, or the board that a card is in, was ordered since. Where the
-    giving is known, nothing is found by way of such an identity.
-    ``identity`` is that of the URL; ``past`` is what the giving named, where an order took the place of it."""
+    giving is known, nothing is found by way of such an identity. ``identity`` is that of the URL; ``past`` is what the
+    giving named, where an order took the place of it."""
     ties = machines.ties
     named: dict[str, str] = {identity: ties.texts.get(identity, NAME + identity), **past}
     attempt = set(attempts)
@@ -481,9 +481,9 @@ def named_by_report(
     boards = [one for one in named if ties.is_board(one) and not is_of_several(one)]
     for one in [one for one in boards if not (is_known and is_left(one))]:
         named.update((other, ties.texts[other]) for other in [*ties.tied(one, without=named)])
-    left = tuple([one for one in named if is_left(one)])
+    left = {one: None for one in named if is_left(one)}
     found = [(one, text) for one, text in named.items() if one not in left]
-    return dict(found[:MOST_NAMED]), left[:MOST_NAMED]
+    return dict(found[:MOST_NAMED]), tuple(left)[:MOST_NAMED]
 
 
 def _is_ordered_since(fold: Fold, giving: str, given_at: float, attempt: set[str]) -> bool:

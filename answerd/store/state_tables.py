@@ -99,7 +99,7 @@ def row_of(event: Event) -> tuple[Any, ...]:
 
 def about_size(event: Event) -> int:
     """Return about how many bytes an event takes in the table, without its body."""
-    return 250 + 40 * len(event.names) + len(event.detail) + len(event.message or "")
+    return 250 + 40 * (len(event.names) + len(event.left)) + len(event.detail) + len(event.message or "")
 
 
 def _event_of(row: Sequence[Any]) -> Event | None:
