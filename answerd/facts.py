@@ -100,7 +100,8 @@ class _Carried:
     """The identities that a request carries, with for each the text that gave it; empty for a text without letters.
 
     Those from ``macs_at`` on are MAC addresses within texts, and come after those of the body. ``names_in_body`` are
-    those of a JSON body, among which are some that are too short.
+    those of a JSON body, among which are some that are too short. ``hidden``: the texts that gave no identity because
+    many machines share them.
     """
 
     names: list[str]
@@ -108,6 +109,7 @@ class _Carried:
     macs_at: int
     names_in_body: list[str]
     texts_in_body: list[str]
+    hidden: set[str]
 
 
 class RequestPath:
@@ -304,7 +306,7 @@ class Facts:
                 first = self._json.first(label)
             if first is None and label == MAC and self.path.own_macs:
                 first = self.path.own_macs[0]
-        if first is not None and self.shared.hides(label, first):
+        if first is not None and self._may_be_hidden(first) and self.shared.hides(label, first):
             first = next(iter(self.values(label)), None)
         firsts[label] = first
         return first
@@ -474,8 +476,9 @@ class Facts:
 
     def _carry(self) -> _Carried:
         if self._carried is None:
-            texts = self._identifying()
+            texts, places = self._identifying()
             names = identities_of(texts) if len(texts) > _MANY else [identity_of(text) for text in texts]
+            hidden = self.shared.empty_in(names, texts, places)
             peer = self.request.peer
             if peer:
                 texts.append(peer)
@@ -485,29 +488,48 @@ class Facts:
             names_in_body: list[str] = []
             texts_in_body: list[str] = []
             if self._json is not None:
-                names_in_body, texts_in_body, macs_in_body = self._json.identities(OWN_LABELS, self.shared)
+                found = self._json.identities(OWN_LABELS, self.shared)
+                names_in_body, texts_in_body, macs_in_body, hidden_in_body = found
                 macs += macs_in_body
+                hidden |= hidden_in_body
             of_macs = [normalize(mac) for mac in macs]
             if self.shared.may_hold_macs_in(of_macs):
                 macs = [mac for mac in macs if not self.shared.holds(MAC, normalize(mac))]
                 of_macs = [mac for mac in of_macs if not self.shared.holds(MAC, mac)]
             texts += macs
             names += of_macs
-            self._carried = _Carried(names, texts, macs_at, names_in_body, texts_in_body)
+            self._carried = _Carried(names, texts, macs_at, names_in_body, texts_in_body, hidden)
         return self._carried
 
-    def _identifying(self) -> list[str]:
-        """Return the texts whose identity counts however short it is."""
-        hides = self.shared.hides
-        of_headers = [value for label, value in self._header_facts if not hides(label, value)]
-        texts = [*self.request.identities, *of_headers, *self.path.names]
+    def _may_be_hidden(self, text: str) -> bool:
+        """Return whether a value may be one that many machines share: `_carry` has found most that are none."""
+        if self._carried is None or self.request.told or self.shared.named:
+            return True
+        # One without a letter or digit, which may not be among them, begins with neither.
+        return text in self._carried.hidden or not text[:1].isalnum() or text in self.path.own_macs
+
+    def _identifying(self) -> tuple[list[str], list[tuple[str, int]]]:
+        """Return the texts whose identity counts however short it is, and of those that many machines may share the
+        kind and the index."""
+        texts = [*self.request.identities]
+        places: list[tuple[str, int]] = []
+        for label, value in self._header_facts:
+            if kind := kind_of(label):
+                places.append((kind, len(texts)))
+            texts.append(value)
+        texts += self.path.names
         for label, value in (*self.parameters, *(self._form or ())):
-            if label not in OWN_LABELS and not hides(label, value):
+            if label not in OWN_LABELS:
+                if kind := kind_of(label):
+                    places.append((kind, len(texts)))
                 texts.append(value)
-                if label == "mac" and len(value) == INFINIBAND_DIGITS and (port := address_identity(value)):
+                if label == MAC and len(value) == INFINIBAND_DIGITS and (port := address_identity(value)):
                     texts.append(port)
-        texts += [bare for text in texts if (bare := without_pxelinux_prefix(text))]
-        return texts
+        for text in texts[:]:
+            if bare := without_pxelinux_prefix(text):
+                places.append((MAC, len(texts)))
+                texts.append(bare)
+        return texts, places
 
     def _macs_before_json(self) -> list[str]:
         """Return the MAC addresses anywhere in path, query and a body that is no JSON, but for some that are texts of

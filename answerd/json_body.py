@@ -70,8 +70,8 @@ class _Keys:
 
     ``places``: by the case-folded form of a name, the positions of the scalars with that name. ``are_plain``: each key
     is its own case-folded form, has no dot and occurs once in its map, so that a dotted path leads to one place at
-    most. ``macs``: the MAC addresses in them. ``mac_places``: the positions of MAC addresses; ``hardware``: those of
-    other values that many machines may share, with their kind.
+    most. ``macs``: the MAC addresses in them. ``mac_places``: the kind and the position of each MAC address;
+    ``hardware``: those of other values that many machines may share.
     """
 
     __slots__ = ("are_plain", "hardware", "mac_places", "macs", "places")
@@ -88,8 +88,8 @@ class _Keys:
         self.places: Mapping[str, Sequence[int]] = places
         self.are_plain = all(key == form and "." not in key for key, form in folded.items())
         kinds = [(kind, at) for form, positions in places.items() if (kind := kind_of(form)) for at in positions]
-        self.mac_places = tuple([at for kind, at in kinds if kind == MAC])
-        self.hardware = tuple([(kind, at) for kind, at in kinds if kind != MAC])
+        self.mac_places = tuple([place for place in kinds if place[0] == MAC])
+        self.hardware = tuple([place for place in kinds if place[0] != MAC])
         self.macs: Sequence[str] = find_macs("\n".join(keys).encode("utf-8", "replace"))
 
 
@@ -122,8 +122,11 @@ class JsonBody:
         read = _keys_of_small_body if is_small else _Keys
         self._keys = read(tuple(names), tuple(other_keys))
 
-    def identities(self, ignored: frozenset[str], shared: SharedValues) -> tuple[list[str], list[str], list[str]]:
-        """Return the identity of each scalar, the text that gives it, and the MAC addresses in texts and keys.
+    def identities(
+        self, ignored: frozenset[str], shared: SharedValues
+    ) -> tuple[list[str], list[str], list[str], set[str]]:
+        """Return the identity of each scalar, the text that gives it, the MAC addresses in texts and keys, and the
+        texts that give none because many machines share them.
 
         An identity is empty where a scalar has none: true and false do not, nor do values that many machines share.
         Scalars at the top under an ``ignored`` (case-folded) name are left out, but MAC addresses in them count.
@@ -139,12 +142,10 @@ class JsonBody:
             names, _ = identified(texts)
         for at in booleans:
             names[at] = ""
-        shared.empty_in(names, places.hardware)
+        hidden = shared.empty_in(names, texts, places.hardware)
         if shared.may_hold_macs_in(names):
-            for at in places.mac_places:
-                if shared.holds(MAC, names[at]):
-                    names[at] = ""
-        return names, texts, [*macs, *keys.macs]
+            hidden |= shared.empty_in(names, texts, places.mac_places)
+        return names, texts, [*macs, *keys.macs], hidden
 
     def first(self, label: str) -> str | None:
         """Return the first of the values that go by a case-folded label; None when there is none."""

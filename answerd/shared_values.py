@@ -64,7 +64,7 @@ _RUNS: Final = re.compile(r"0+|(.)\1{4,}|[01]{5,}")
 
 _ASCENDING: Final = frozenset("1234567890"[:length] for length in range(5, 11))
 _ONE_BYTE: Final = re.compile(r"([0-9a-f]{2})\1{15}")
-_LISTED: Final = SHARED_SERIALS | SHARED_UUIDS | SHARED_ASSET_TAGS | _ASCENDING
+_LISTED: Final = SHARED_SERIALS | SHARED_UUIDS | SHARED_MACS | SHARED_ASSET_TAGS | _ASCENDING
 
 
 def kind_of(label: str) -> str:
@@ -132,14 +132,18 @@ class SharedValues:
             return identity in self._exact
         return identity in self._exact or self._pattern.fullmatch(identity) is not None
 
-    def empty_in(self, identities: list[str], places: Sequence[tuple[str, int]]) -> None:
-        """Empty those of some identities that many machines have. ``places``: the kind and the index of each that may
-        be one, but for MAC addresses."""
+    def empty_in(self, identities: list[str], texts: Sequence[str], places: Sequence[tuple[str, int]]) -> set[str]:
+        """Empty those of some identities that many machines have, and return the texts that gave them. ``places``: the
+        kind and the index of each that may be one."""
+        hidden: set[str] = set()
         for kind, at in places:
             one = identities[at]
-            # Most have none of these signs, which take a fifth of what `holds` takes.
-            if (one in _LISTED or one[:2] == one[2:4] or one.isdecimal() or self.named) and self.holds(kind, one):
+            # Most have none of these signs, which take a fifth of what `holds` takes. An IP address has dots or colons.
+            may_be = one in _LISTED or one[:2] == one[2:4] or one.isdecimal() or not one.isalnum() or self.named
+            if may_be and self.holds(kind, normalize(one)):
                 identities[at] = ""
+                hidden.add(texts[at])
+        return hidden
 
     def may_hold_macs_in(self, identities: Sequence[str]) -> bool:
         """Return whether any of some identities may be a MAC address that many machines have."""

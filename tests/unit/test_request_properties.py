@@ -10,13 +10,15 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from answerd.facts import Facts, Request
+from answerd.facts import SHORTEST_BODY_IDENTITY, Facts, Request
+from answerd.identity import identity_of
 from answerd.mac_search import find_macs
 from answerd.shared_values import BUILT_IN, is_shared
 from tests.support.thorough import examples
 from tests.unit import request_oracle as oracle
 from tests.unit.request_oracle import Map, Number, Value
 
+FORM = [("content-type", "application/x-www-form-urlencoded")]
 HEX_WORDS = ["ab", "CD", "01", "cafe", "98fa", "a", "123", "00000000", "a" * 70]
 OTHER_WORDS = ["mac", "efi", "centos", "rack12", "node", "bond0", "é", "xab", "abx", "éab", "ab\u0661", "x" + "a" * 70]
 DIGITS = st.integers(0, 2**48 - 1).map("{:012x}".format)
@@ -90,6 +92,7 @@ STRINGS = (
     | st.text(max_size=5)
     | st.sampled_from(["192.168.1.11", "1.0", "\ud800x", "x" * 1024, "x" * 1025, 'a"b\\', '":', "-" * 1020 + "abcde"])
     | st.sampled_from(["Default string", "00000", "0.1.1.0.1", "AAAA-A", "AB" * 16, "12345", "0000", "1201", "a0a0a0"])
+    | st.sampled_from(["-", "::", "0.0.0.0", "11.11.11.11"])
     | st.sampled_from(["No Asset Tag", "44:45:53:54:00:00", "03000200-0400-0500-0006-000700080009", "SN-12345"])
 )
 SCALARS = st.none() | st.booleans() | NUMBERS.map(Number) | STRINGS
@@ -110,15 +113,16 @@ VALUES: st.SearchStrategy[Value] = st.recursive(
 @example(Map((("peer", "x"), ("serial", "Default string"))), False)
 def test_a_json_body_says_what_a_plain_reading_of_it_says(value: Value, as_form: bool) -> None:
     body = oracle.written(value).encode()
-    headers = [("content-type", "application/x-www-form-urlencoded")] if as_form else []
+    headers = FORM if as_form else []
     facts = Facts(Request(headers=headers, body=body))
+    known = Facts(Request(headers=headers, body=body))
+    assert known.identities.keys() == oracle.identities_of(value)
     labels = oracle.labels_of(value)
     assert {label: list(values) for label, values in facts.labels.items() if label} == labels
     for label in {*labels, "a", "a.a", "peer", "secret.x", "machine", "0.a"}:
         asked = Facts(Request(headers=headers, body=body))
-        assert asked.first(label) == next(iter(labels.get(label, [])), None)
+        assert asked.first(label) == known.first(label) == next(iter(labels.get(label, [])), None)
         assert list(asked.values(label)) == labels.get(label, [])
-    assert facts.identities.keys() == oracle.identities_of(value)
 
 
 @settings(max_examples=examples(300))
@@ -132,8 +136,43 @@ def test_a_json_body_says_what_a_plain_reading_of_it_says(value: Value, as_form:
 @example("asset_tag", "noassettag")
 def test_of_many_values_those_are_emptied_that_are_shared_by_themselves(kind: str, identity: str) -> None:
     identities = ["other", identity]
-    BUILT_IN.empty_in(identities, [(kind, 1), (kind, 0)])
-    assert identities == ["other", "" if is_shared(kind, identity) else identity]
+    hidden = BUILT_IN.empty_in(identities, ["Other", "text"], [(kind, 1), (kind, 0)])
+    assert (identities[1], hidden) == (("", {"text"}) if is_shared(kind, identity) else (identity, set()))
+    assert identities[0] == "other"
+
+
+HARDWARE = ["serial", "uuid", "asset_tag", "mac", "board-serial", "port.mac", "host"]
+OF_HARDWARE = [
+    *["-", "::", "0.0.0.0", "11.11.11.11", "Default string", "12345", "No Asset Tag", "SN-12345", "SN-777", "AB" * 16],
+    *["44:45:53:54:61:6F", "01-44-45-53-54-61-6F", "98:fa:9b:50:d8:10", "01-98-fa-9b-50-d8-10", "1.2.3.4"],
+]
+
+
+@pytest.mark.parametrize("label", HARDWARE)
+@pytest.mark.parametrize("text", OF_HARDWARE)
+def test_a_value_of_many_machines_is_no_fact_wherever_it_is_sent(label: str, text: str) -> None:
+    sent = {
+        "query": Request(query=f"{label}={quote(text)}"),
+        "form": Request(headers=FORM, body=f"{label}={quote(text)}".encode()),
+        "body": Request(body=json.dumps({label: text}).encode()),
+        "list": Request(body=json.dumps([{"a": {label: [text]}}]).encode()),
+        "told": Request(told=[(label, text)]),
+        "headers": Request(headers=[("x-rhn-provisioning-mac-0", text), ("x-system-serial-number", text)]),
+        "path": Request(f"/pxelinux.cfg/{text}"),
+    }
+    for place, request in sent.items():
+        asked, known = Facts(request), Facts(request)
+        known.identities  # noqa: B018 - with them, less is looked at
+        for one in ("mac", "serial", label):
+            values = asked.values(one)
+            assert not any(oracle.is_filled_in_by_nobody(one, value) for value in values), place
+            assert asked.first(one) == known.first(one) == next(iter(values), None), place
+    is_nobodys = not identity_of(text) or oracle.is_filled_in_by_nobody(label, text)
+    is_short = len(identity_of(text)) < SHORTEST_BODY_IDENTITY
+    assert (identity_of(text) in Facts(sent["body"]).identities) is not (is_nobodys or is_short)
+    bare = text.removeprefix("01-")  # PXELINUX's prefix of a MAC address
+    is_nobodys = is_nobodys or (bare != text and oracle.is_filled_in_by_nobody("mac", bare))
+    assert (identity_of(bare) in Facts(sent["query"]).identities) is not is_nobodys
 
 
 @settings(max_examples=examples(100))
