@@ -38,6 +38,7 @@ _LOOKS = 5
 
 _RECORDS_OF_A_BATCH = 5_000
 _COOKIE = re.compile(rb"^set-cookie: ([^;\r]+)", re.IGNORECASE | re.MULTILINE)
+_LOCATION = re.compile(r"^location: ([^\r]+)", re.IGNORECASE | re.MULTILINE)
 _WHOLE_AFTER_AT_MOST = 300.0
 _PENDING = re.compile(r'hx-get="(/console/document/preview[^"]*)"')
 _NEWCOMER = "NEW-4711"
@@ -130,6 +131,15 @@ class _Operator:
         body = urlencode({"csrf": self.csrf, **fields}).encode()
         head = f"POST {path} HTTP/1.1\r\nOrigin: http://127.0.0.1:{self.port}\r\nContent-Length: {len(body)}\r\n"
         return self._timed(f"{head}Content-Type: application/x-www-form-urlencoded\r\n", body)
+
+    def preview(self, **fields: str) -> tuple[float, str]:
+        """Return the milliseconds until the preview of a form was there, to which its answer leads, and its text."""
+        took, reply = self.post("/console/document", do="preview", **fields)
+        found = _LOCATION.search(reply)
+        if found is None:
+            raise WrongAnswers(f"a preview leads to no page: {reply[:200]!r}")
+        took_by_page, page = self.get(found[1])
+        return took + took_by_page, page
 
     def log_in(self) -> float:
         """Return the milliseconds of logging in."""
@@ -250,11 +260,11 @@ def _edit(operator: _Operator, note: Callable[..., None]) -> None:
     for number in range(2):
         changed = text.replace('"en-us"', f'"de-{number}"')
         etag_now, began = etag(), time.monotonic()
-        took, page = operator.post("/console/document", do="preview", text=changed, etag=etag_now, **named)
+        took, page = operator.preview(text=changed, etag=etag_now, **named)
         previews.append(took)
         if pending := _PENDING.search(page):
             whole.append(_until_whole(operator, html.unescape(pending[1]), "Comparing ", began))
-        _, page = operator.post("/console/document", do="preview", text=changed, etag=etag_now, **named)
+        _, page = operator.preview(text=changed, etag=etag_now, **named)
         if "50 answers" not in page:
             raise WrongAnswers("a preview does not say what it has found")
         saves.append(operator.post("/console/document", do="save", text=changed, etag=etag(), **named)[0])
