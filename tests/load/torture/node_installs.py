@@ -89,7 +89,7 @@ class Machine:
         self.told: list[str] = []
         self.url = ""
         self.former: set[str] = set()  # the URLs of all attempts
-        self.may_be_armed = False  # an order got no answer that says so
+        self.unanswered = 0  # orders that got no answer, which may be stored and count later
         self.refusals = 0
 
 
@@ -194,7 +194,14 @@ class Installs:
             machine.refusals += 1
             self._count("refused")
             return
-        if node is reported_to:
+        found = _REPORT.search(reply.text)
+        if machine.unanswered and found is not None and found[0] not in machine.former:
+            machine.unanswered -= 1
+            machine.installed, machine.armed, machine.url, machine.refusals = None, asked, found[0], 0
+            machine.former.add(machine.url)
+            machine.told.clear()
+            self._count("given by an order that got no answer")
+        elif node is reported_to:
             told = f"reported {machine.url}, got {reply.text!r}"
             self._fault(Wrong.AT_ONE_NODE, f"{machine.mac}: {told}")
         elif asked - at > HEARD_SECONDS and self.calm.since(at):
@@ -215,12 +222,14 @@ class Installs:
 
     def _arm(self, machine: Machine, node: Node) -> bool:
         service = _up(node)
-        machine.may_be_armed = True
+        machine.unanswered += 1
         reply = service.ask_admin("POST", f"/installs/{machine.mac}/arm", Authorization=f"Bearer {self._token}")
         if reply.status not in (0, 200, 503):
             self._fault(Wrong.OTHER, f"{machine.mac}: arm was answered with {reply.status} {reply.text}")
-        machine.may_be_armed = reply.status != 200
-        return reply.status == 200
+        if reply.status != 200:
+            return False
+        machine.unanswered -= 1
+        return True
 
     def reported(self) -> Sequence[tuple[float, Node]]:
         """Return when and where each report of success was acknowledged."""
@@ -262,7 +271,7 @@ class Installs:
         states = lost = 0
         for machine in self.machines:
             state = listed.get(machine.mac, {}).get("state")
-            if machine.installed is not None and not machine.may_be_armed:
+            if machine.installed is not None and not machine.unanswered:
                 states += state != "installed"
             if machine.told:
                 noted = {event.detail for event in shared.history([machine.mac])}
