@@ -505,7 +505,7 @@ class Facts:
         """Return whether a value may be one that many machines share: `_carry` has found most that are none."""
         if self._carried is None or self.request.told or self.shared.named:
             return True
-        # One without a letter or digit, which may not be among them, begins with neither.
+        # A text without any letter or digit denotes nobody under these labels, and may be missing in ``hidden``.
         return text in self._carried.hidden or not text[:1].isalnum() or text in self.path.own_macs
 
     def _identifying(self) -> tuple[list[str], list[tuple[str, int]]]:

@@ -163,8 +163,6 @@ def _has_long_line(text: bytes) -> bool:
 def normalize(text: str) -> str:
     """Return ``text`` case-folded, with everything but (Unicode) letters and digits removed."""
     if text.isascii():
-        if text.isalnum():  # which takes a third of what follows
-            return text.lower()
         return text.encode().translate(_TO_LOWER, _PUNCTUATION_IN_LINE).decode()
     # A Mac's files spell an umlaut as a letter and a mark, which is no letter.
     return "".join(filter(str.isalnum, _composed(text).casefold()))

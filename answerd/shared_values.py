@@ -138,9 +138,10 @@ class SharedValues:
         hidden: set[str] = set()
         for kind, at in places:
             one = identities[at]
-            # Most have none of these signs, which take a fifth of what `holds` takes. An IP address has dots or colons.
+            # Most have none of these signs, which take a fifth of what `holds` takes. The identity of what is written
+            # like an IP address has dots or colons, and may be spelled in another way than the text.
             may_be = one in _LISTED or one[:2] == one[2:4] or one.isdecimal() or not one.isalnum() or self.named
-            if may_be and self.holds(kind, normalize(one)):
+            if may_be and self.holds(kind, normalize(texts[at])):
                 identities[at] = ""
                 hidden.add(texts[at])
         return hidden

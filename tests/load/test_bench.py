@@ -1,4 +1,4 @@
-"""The groups of the benchmark that read pages find in them what they look for: their figures are for a release only."""
+"""The benchmark finds what it looks for in the pages of the console. (Its figures say nothing in a test.)"""
 
 from __future__ import annotations
 
