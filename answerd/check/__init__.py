@@ -8,6 +8,7 @@ identity alone, so a missing fact that only a request has is a note and not a fa
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -124,13 +125,13 @@ _LINE = re.compile(r":([0-9]+)\)(?: \([^()]*\))?\Z")
 
 
 def in_order(sentences: Iterable[str]) -> list[str]:
-    """Return problems or notes sorted by what they are about, and by the line that they end with, in brackets. Numbers
-    in them are compared as numbers."""
+    """Return problems or notes sorted by what they are about, and by the line that they end with, in brackets; those
+    that end with none are last. Numbers in them are compared as numbers."""
 
-    def place(sentence: str) -> tuple[list[str | int], int, list[str | int]]:
+    def place(sentence: str) -> tuple[list[str | int], float, list[str | int]]:
         subject, _, rest = sentence.partition(": ")
         line = _LINE.search(sentence)
-        return _by_number(subject), int(line[1]) if line else 0, _by_number(rest)
+        return _by_number(subject), float(line[1][:_MOST_DIGITS]) if line else math.inf, _by_number(rest)
 
     return sorted(sentences, key=place)
 

@@ -185,6 +185,7 @@ def test_sentences_are_in_the_order_of_documents_and_lines() -> None:
         "inventory.csv:10: has 3 cells",
         'machine "pc-2" (toml): x.z: is no number (pc-2.toml:9)',
         'machine "pc-2" (toml): x.a: is no number (pc-2.toml:10)',
+        'machine "pc-2" (toml): and 20 more findings',
         'machine "pc-10" (toml): does not parse: line 1, column 8',
     ]
     assert in_order(reversed(sentences)) == sentences
