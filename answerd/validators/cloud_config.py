@@ -132,7 +132,7 @@ def _judge_top(document: _Document, has_header: bool) -> None:
         remarks.refuse(message, line=1)
     elif misspelled := difflib.get_close_matches("autoinstall", [key[:100] for key in values], n=1, cutoff=NEAR):
         message = f"no key of user-data, and the first line is not {HEADER!r}; did you mean 'autoinstall'?"
-        document.refuse(message, (misspelled[0],))
+        remarks.refuse(message, misspelled[0], line_of(document.root, (misspelled[0],), True))
     elif "instance-id" in values or "local-hostname" in values:
         _judge_metadata(document)
     elif place := _network_config(values):

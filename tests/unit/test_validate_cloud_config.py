@@ -121,3 +121,6 @@ def test_a_key_that_the_installer_passes_over_is_a_warning_and_a_misspelled_one_
 def test_the_line_of_a_key_that_is_wrong_is_its_own() -> None:
     [finding] = judged(config("ntp:\n  servers:\n  - a\n  ntp-clent:\n\n    chrony")).findings
     assert (finding.path, finding.line) == ("ntp.ntp-clent", 5)
+
+    [finding] = judged("# no header\nautoinstal:\n  version: 1\n").findings
+    assert (finding.path, finding.line) == ("autoinstal", 2)
