@@ -150,14 +150,17 @@ def still_refused(catalogue: Catalogue, memory: InstallMemory, machine: Machine,
     """Return why the last request of a machine would be refused now at a loader that waits for an operator; None where
     it would be given."""
     find, ties = row_finder(catalogue), memory.ties
-    tries = {ties.last_asked(one) for one in machine.names if one in ties.of} or {()}
+    tries = {ties.last_asked(one) for one in machine.names if one in ties.of}
+    tries |= {memory.labels[one].last for one in machine.names if one in memory.labels and machine.row is None}
     requested = Requested("", Gate.LOADER, Once.ARMED, at)
-    for last in sorted(tries):
+    for last in sorted(tries or {()}):
         carried = {one: text for one, text in ties.named(last).items() if text[0] != NAME}
-        rows = {id(row): row for one in carried if (row := find(one)) is not None}
-        if any(row is not machine.row for row in rows.values()):
-            continue  # that request was another machine's
+        rows = [found for one in carried if (found := find(one)) is not None]
         row = machine.row
+        if row is None and rows and isinstance(rows[0], Row):
+            row = rows[0]  # what the name was given with is in a row of another name now
+        if any(other is not row for other in rows):
+            continue  # that request was another machine's
         of_row = row_names(catalogue, row) if row is not None else NOBODY
         label = (row.id if row is not None else machine.name) or machine.name
         asked = Asked(carried, row, of_row, label if row is not None or not carried else "")

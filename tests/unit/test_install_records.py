@@ -178,6 +178,25 @@ def test_after_an_order_the_last_request_is_tried_anew(site: Site) -> None:
     assert still_refused(catalogue, memory, machine, site.installs.clock) is None
 
 
+def test_an_order_by_a_name_that_a_row_had_before_says_that_the_row_of_today_is_refused(site: Site) -> None:
+    request = f"{A}&serial=S1000&uuid=11112222-3333-4444-5555-666677778881"
+    site.table(f"web-1,{MAC_A},S1000")
+    site.order("web-1")
+    site.done(request)
+    site.table(f"web-9,{MAC_A},S1000")
+    site.order("web-1")
+    catalogue, memory = site.fleet.loader.catalogue, site.installs.memory
+    machine = machine_named(catalogue, memory, "web-1")
+    assert machine is not None
+    refused = still_refused(catalogue, memory, machine, site.installs.clock)
+    assert refused is not None
+    assert refused.order == ("web-9",)
+    assert site.ask(request) == ""
+    site.order("web-9")
+    assert still_refused(catalogue, memory, machine, site.installs.clock) is None
+    assert site.ask(request)
+
+
 def test_a_serial_of_two_rows_with_addresses_of_their_own_denotes_neither(site: Site) -> None:
     site.table(f"web-1,{MAC_A},R9XXX1", f"web-2,{MAC_B},R9XXX1")
     site.done(f"{A}&serial=R9XXX1")
