@@ -22,10 +22,14 @@ ASSET_TAG: Final = "asset_tag"
 LONGEST_SHARED: Final = 128
 """Characters of a shared value: firmware keeps at most 64."""
 
-KINDS: Final = (MAC, SERIAL, UUID, ASSET_TAG)
+HARDWARE: Final = (MAC, SERIAL, UUID)
+"""The labels of which every machine has values of its own; the first is looked at first."""
+
+KINDS: Final = (*HARDWARE, ASSET_TAG)
 """The labels whose values identify hardware. A label that ends in one of them is like it."""
 
-_ENDINGS: Final = (*KINDS, "asset-tag")
+_KIND_OF_ENDING: Final = {**{kind: kind for kind in KINDS}, "asset-tag": ASSET_TAG}
+_ENDINGS: Final = tuple(_KIND_OF_ENDING)
 
 
 def _identities(*texts: str) -> frozenset[str]:
@@ -72,10 +76,7 @@ def kind_of(label: str) -> str:
     if label.endswith(_ENDINGS):  # which few labels do
         if label in KINDS:
             return label
-        for kind in KINDS:
-            if label.endswith(kind):
-                return kind
-        return ASSET_TAG
+        return next(kind for ending, kind in _KIND_OF_ENDING.items() if label.endswith(ending))
     return ""
 
 

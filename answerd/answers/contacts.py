@@ -12,7 +12,7 @@ from answerd.facts import Facts, Request
 from answerd.identity import identity_of, spelled_address
 from answerd.installs.contacts import Contact, Held
 from answerd.installs.tokens import without_tokens
-from answerd.shared_values import BUILT_IN, MAC, SERIAL, UUID, SharedValues
+from answerd.shared_values import BUILT_IN, HARDWARE, MAC, SERIAL, UUID, SharedValues
 from answerd.short_texts import cut, printable
 
 LARGEST_LABELS: Final = 4_096
@@ -20,7 +20,6 @@ LARGEST_LABELS: Final = 4_096
 
 _LONGEST_PATH: Final = 200
 _MOST_IDENTITIES: Final = 32
-_HARDWARE: Final = ("mac", "serial", "uuid")
 
 
 class Asked(NamedTuple):
@@ -43,7 +42,7 @@ def key_of(facts: Facts, name: str) -> str | None:
         return name
     if facts.path.macs:
         return facts.path.macs[0]
-    return next((value for label in _HARDWARE if (value := facts.first(label))), None)
+    return next((value for label in HARDWARE if (value := facts.first(label))), None)
 
 
 def without_large_body(request: Request) -> Request:

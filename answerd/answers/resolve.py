@@ -24,6 +24,7 @@ from answerd.formats.yaml import escape
 from answerd.identity import identity_of, mac_digits
 from answerd.inventory.row import Row
 from answerd.long_work import run_long
+from answerd.shared_values import HARDWARE
 
 NO_INSTANCE: Final = "nocloud"
 """The ``instance-id`` of a machine that has neither a name nor a hardware identity
@@ -201,13 +202,10 @@ def _side_file(catalogue: Catalogue, request: SelectionRequest, side_file: str, 
     return Answer(body, selection, user_data.format, side_file, facts.row)
 
 
-_HARDWARE: Final = ("mac", "serial", "uuid")
-
-
 def _hardware(facts: Facts) -> tuple[str, str] | None:
     """Return the first hardware identity of a request that many machines do not share, and its text: a MAC address as
     ``52:54:00:aa:00:04`` however it was sent, so that the name stays."""
-    carried = [(identity_of(value), value) for label in _HARDWARE for value in facts.values(label)]
+    carried = [(identity_of(value), value) for label in HARDWARE for value in facts.values(label)]
     macs = [(identity, sent) for identity, sent in facts.identities.items() if mac_digits(sent) is not None]
     for identity, sent in [*carried, *macs]:
         if identity:

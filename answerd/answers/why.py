@@ -10,7 +10,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
 
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.compose import once_of
@@ -29,6 +28,7 @@ from answerd.formats.family import Once, Path
 from answerd.formats.patterns import Criterion
 from answerd.identity import Kind, folded, identifier_fault
 from answerd.installs.sentences import kind_and_text
+from answerd.shared_values import HARDWARE
 from answerd.short_texts import brief, join_brief, printable
 
 MOST_PATHS = 10
@@ -161,9 +161,6 @@ def _with_row(catalogue: Catalogue, facts: Facts) -> tuple[Facts, list[Step]]:
     return known, [Step("row", sentence, (f"found by {join_brief(found)}",))]
 
 
-_HARDWARE: Final = ("mac", "serial", "uuid")
-
-
 def _request(facts: Facts) -> Iterator[Step]:
     if not facts.labels:
         yield Step("facts", "none: the request says nothing but the names it is asked with")
@@ -171,7 +168,7 @@ def _request(facts: Facts) -> Iterator[Step]:
         yield Step("facts", f"{brief(label)} = {', '.join(brief(redacted_cell(label, value)) for value in values)}")
     if not facts.identities:
         yield Step("identities", "none: no machine document and no group's members can claim this request")
-    for label in _HARDWARE:
+    for label in HARDWARE:
         if facts.said.hides(label):
             yield Step("facts", f"no {label}: many machines have the value that the request sends")
     for identity, sent in facts.identities.items():
