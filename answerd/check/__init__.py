@@ -21,6 +21,7 @@ from answerd.answers.catalogue import Catalogue
 from answerd.answers.compose import prepared_answer
 from answerd.answers.equal_claims import (
     EqualOverlays,
+    equal_machines,
     only_loader_claims,
     overlays_of_other_formats,
     report_equal_claims,
@@ -73,7 +74,8 @@ def check(
 ) -> CheckReport:
     """Try everything that can be tried without a request.
 
-    ``strict``: a row that nothing but a default or a loader claims is a problem, and not only a note.
+    ``strict``: a row that nothing but a default or a loader claims is a problem, and not only a note; so are two
+    machine documents that claim one row equally.
 
     ``tools`` are the installers' own programs, looked for on PATH when not given. ``progress`` gets the number of
     answers that are done and the total, which is 0 at first, and may end the check by an exception.
@@ -85,7 +87,11 @@ def check(
     untried = _untried(catalogue, {group for of_row in of_rows for group in of_row.groups})
     found.notes.update(_untried_notes(catalogue, untried), _row_notes(catalogue), _clear_secrets(catalogue))
     found.notes.update(_secrets_of_nobody(catalogue, sources))
-    (found.problems if strict else found.notes).update(_unclaimed(catalogue, of_rows))
+    of_strict = found.problems if strict else found.notes
+    of_strict.update(_unclaimed(catalogue, of_rows))
+    for sentence, machine in equal_machines(catalogue, of_rows):
+        of_strict.add(sentence)
+        found.machines[sentence].add(machine)
     _report_repetitions(catalogue, found)
     report_equal_claims(catalogue, of_rows, found)
     found.notes.update(overlays_of_other_formats(of_rows))

@@ -15,7 +15,7 @@ judged here.
 Options:
   --json     For programs.
   --strict   A row that nothing but a default or a boot loader's script claims
-             is a problem, not a note.
+             is a problem, not a note; so is one that two documents claim.
   -h --help  This text.
 
 Exit status:
