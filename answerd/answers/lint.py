@@ -14,6 +14,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from answerd.answers.catalogue import Catalogue
+from answerd.answers.gates import is_loader
 from answerd.answers.never_holds import never_holding
 from answerd.answers.sent_labels import SENT_LABELS
 from answerd.documents import Document
@@ -170,6 +171,16 @@ def labels_of_set(catalogue: Catalogue) -> Iterator[str]:
     for document in catalogue.documents.values():
         yield from (criterion.label for criterion in document.control.match)
     yield from columns_of(catalogue)
+
+
+_IN_URL = re.compile(r"[?&]([A-Za-z_][\w.-]*)=")
+
+
+def labels_passed_on(catalogue: Catalogue) -> Iterator[str]:
+    """Yield the labels, case-folded, that URLs in boot loaders' scripts of the set pass on."""
+    for document in catalogue.documents.values():
+        if is_loader(document.key.format):
+            yield from (match[1].casefold() for match in _IN_URL.finditer(document.text))
 
 
 def _pattern_never_holds(known: _Set, document: Document) -> Iterator[Finding]:

@@ -75,7 +75,8 @@ def check(
     """Try everything that can be tried without a request.
 
     ``strict``: a row that nothing but a default or a loader claims is a problem, and not only a note; so are two
-    machine documents that claim one row equally.
+    machine documents that claim one row equally, and a fact that a known machine lacks and that nothing is known to
+    send.
 
     ``tools`` are the installers' own programs, looked for on PATH when not given. ``progress`` gets the number of
     answers that are done and the total, which is 0 at first, and may end the check by an exception.
@@ -101,7 +102,7 @@ def check(
     installs = _SilentInstalls()
     labels = MissingLabels(catalogue)
     overlays = EqualOverlays()
-    render = _Rendering(catalogue, sources, found, labels)
+    render = _Rendering(catalogue, sources, found, labels, strict)
     webhooks = Webhooks(sources)
     judge = Judge(Tools.find() if tools is None else tools, catalogue)
     for count, trial in enumerate(tried, 1):
@@ -120,7 +121,7 @@ def check(
     for group in untried:
         with suppress(AnswerError):  # reported as a problem of the set
             labels.record_untried(catalogue.chain(group))
-    labels.report(found)
+    labels.report(found, strict=strict)
     machines = {sentence: frozenset(names) for sentence, names in found.machines.items()}
     problems, notes = in_order(found.problems), in_order(found.notes | judge.notes)
     return CheckReport(tuple(problems), tuple(notes), len(tried), machines, tuple(told))
@@ -197,6 +198,7 @@ class _Rendering:
     sources: Sources
     found: Findings
     labels: MissingLabels
+    strict: bool
 
     def answer(self, trial: CheckCase) -> Answer | None:
         found = self.found
@@ -205,12 +207,8 @@ class _Rendering:
         except CannotFill as error:
             if not error.missing:
                 _file(found, f"{trial.label}: {error.general}", trial)
-            elif lacking := self._lacking(trial):
-                of_row = ", which its row lacks" if trial.identities else ""
-                found.notes.add(
-                    f"{trial.label}: not tried whole, only a request has {lacking}{of_row}: "
-                    "a machine that does not say it gets a 500"
-                )
+            else:
+                self._report_lacking(trial)
         except NotClaimed as error:
             if trial.document is not None and trial.document.control.overlay is not None:
                 found.notes.add(f"{trial.label}: not tried, only a request tells what it is laid over")
@@ -221,8 +219,32 @@ class _Rendering:
             _file(found, error.reason if error.reason in found.problems else f"{trial.label}: {error.reason}", trial)
         return None
 
-    def _lacking(self, trial: CheckCase) -> str:
-        """Return the labels that only a request of this machine can have, in words; empty where there are none."""
+    def _report_lacking(self, trial: CheckCase) -> None:
+        """Report the facts that only a request of this machine can have: as problems of a strict check those that
+        nothing is known to send, and those that the machine did not send when it last asked."""
+        lacking = self._lacking(trial)
+        words = ["its row"] * bool(trial.identities) + ["what it last said"] * bool(trial.told)
+        without = f", which {' and '.join(words)} lack{'s' if len(words) == 1 else ''}" if words else ""
+        for is_sent in (True, False):
+            labels = [repr(brief(label)) for label, sent in lacking.items() if sent is is_sent]
+            if not labels:
+                continue
+            facts = f"the fact{'s' if len(labels) > 1 else ''} {join_brief(labels)}"
+            sentence = f"{trial.label}: not tried whole, only a request has {facts}{without}"
+            remedy = ""
+            if not is_sent:
+                them = "it" if len(labels) == 1 else "them"
+                sentence += f", {'and' if words else 'but'} nothing is known to send {them}"
+                remedy = '. Give it a value in a table, or a default("…")'
+            sentence += f": a machine that does not say it gets a 500{remedy}"
+            # A default is for machines that are not known, rows with other values among them.
+            is_problem = self.strict and trial.identifier and (trial.told or not is_sent)
+            (self.found.problems if is_problem else self.found.notes).add(sentence)
+            if trial.identifier:
+                self.found.machines[sentence].add(trial.identifier)
+
+    def _lacking(self, trial: CheckCase) -> dict[str, bool]:
+        """Return the labels that only a request of this machine can have, as `MissingLabels.record` does."""
         catalogue = self.catalogue
         facts = completed_facts(catalogue, trial.facts, self.sources)
         selection = select(catalogue, selection_request(facts, trial.extensions, trial.assumed))
@@ -236,8 +258,7 @@ class _Rendering:
                     _file(self.found, f"{trial.label}: {error.general}", trial)
                 return not error.missing
 
-        known = [repr(brief(label)) for label in self.labels.record(selection.layers, trial.identifier, has)]
-        return f"the fact{'s' if len(known) > 1 else ''} {join_brief(known)}" if known else ""
+        return self.labels.record(selection.layers, trial.identifier, has)
 
 
 def _file(found: Findings, sentence: str, trial: CheckCase) -> None:
