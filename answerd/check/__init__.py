@@ -42,6 +42,7 @@ from answerd.facts import SHORTEST_BODY_IDENTITY
 from answerd.formats.family import Once
 from answerd.identity import identity_of
 from answerd.inventory.row import notes as row_notes
+from answerd.inventory.row import unnamed_addresses
 from answerd.short_texts import brief, join_brief, printable
 from answerd.validators import Tools
 
@@ -302,11 +303,18 @@ def _clear_secrets(catalogue: Catalogue) -> Iterator[str]:
 
 
 def _row_notes(catalogue: Catalogue) -> Iterator[str]:
+    if not catalogue.documents:
+        yield "there is no document: nothing is answered"
     inventory = catalogue.inventory
     if inventory is None:
         return
     for layout, table in inventory.by_layout.items():
-        yield from (f"{printable(layout.source)}:{table.header_line}: {note}" for note in layout.notes)
+        place = f"{printable(layout.source)}:{table.header_line}"
+        yield from (f"{place}: {note}" for note in layout.notes)
+        if (of_addresses := unnamed_addresses(layout, table.rows)) is not None:
+            yield f"{place}: {of_addresses}"
+        if not table.rows:
+            yield f"{place}: there is no row below the header"
     yield from inventory.shared_notes()
     yield from inventory.nameless_notes()
     for row in inventory.rows():

@@ -285,3 +285,13 @@ def test_two_machine_documents_of_one_row_that_match_tells_apart_are_meant(
 ) -> None:
     report = fleet.write({**_TWO_OF_ONE_ROW, **other}).check()
     assert not any("claim this row equally" in one for one in (*report.problems, *report.notes))
+
+
+def test_a_set_without_a_document_and_a_table_without_a_row_are_notes(fleet: Fleet) -> None:
+    nothing = "there is no document: nothing is answered"
+    assert fleet.check().notes == (nothing,)
+    fleet.write({"inventory.csv": "id,mac\n"})
+    no_row = "inventory.csv:1: there is no row below the header"
+    assert fleet.check().notes == (no_row, nothing)
+    fleet.write({"inventory.csv": "id,mac\nnode1,\n", "node1.ks": "lang C\n"})
+    assert not {no_row, nothing}.intersection(fleet.check().notes)
