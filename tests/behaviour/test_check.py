@@ -225,7 +225,7 @@ def test_a_webhook_has_the_fingerprint_of_a_certificate_that_installers_do_not_k
     if sentence and scheme == "https" and not is_known:
         [problem] = found
         assert sentence in problem
-        assert problem.endswith(f"(n1.toml:{2 if 'missing' in sentence else 3})")
+        assert problem.endswith(f":{2 if 'missing' in sentence else 3})")  # of the file, or of the document
     else:
         assert found == []
 
