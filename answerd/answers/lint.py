@@ -16,7 +16,7 @@ from typing import NamedTuple
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.gates import is_loader
 from answerd.answers.never_holds import never_holding
-from answerd.answers.sent_labels import SENT_LABELS
+from answerd.answers.sent_labels import SENT_LABELS, is_sent_by_itself
 from answerd.documents import Document
 from answerd.errors import MOST_PROBLEMS
 from answerd.formats import ALL_EXTENSIONS, user_data
@@ -141,6 +141,7 @@ def unmet(catalogue: Catalogue, groups: Sequence[Document]) -> dict[Document, st
     if inventory is None or inventory.unreadable:
         return {}
     columns = columns_of(catalogue)
+    passed_on = {*labels_passed_on(catalogue)}
     forms: dict[str, set[str]] = {  # the values of each column that is asked for
         criterion.label: set() for group in groups for criterion in group.control.match if criterion.label in columns
     }
@@ -156,8 +157,10 @@ def unmet(catalogue: Catalogue, groups: Sequence[Document]) -> dict[Document, st
             if label in compared:
                 if not criterion.holds(compared[label]):
                     found[group] = f"no row has its value of {brief(label)}"
-            elif label not in SENT_LABELS:
+            elif label not in SENT_LABELS and label not in passed_on:
                 found[group] = f"no table has a column {brief(label)}{did_you_mean(label, columns)}"
+            elif label not in passed_on and not is_sent_by_itself(label, group.key.format):
+                found.setdefault(group, f"no table has a column {brief(label)}; a boot script must send it")
     return found
 
 
