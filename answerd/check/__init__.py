@@ -226,20 +226,18 @@ class _Rendering:
         lacking = self._lacking(trial)
         words = ["its row"] * bool(trial.identities) + ["what it last said"] * bool(trial.told)
         without = f", which {' and '.join(words)} lack{'s' if len(words) == 1 else ''}" if words else ""
-        for is_sent in (True, False):
-            labels = [repr(brief(label)) for label, sent in lacking.items() if sent is is_sent]
-            if not labels:
-                continue
-            facts = f"the fact{'s' if len(labels) > 1 else ''} {join_brief(labels)}"
+        sent = [label for label, is_sent in lacking.items() if is_sent]
+        # One sentence for each fact that nothing sends: how many machines lack it differs.
+        for labels in filter(None, (sent, *([label] for label in lacking if label not in sent))):
+            facts = f"the fact{'s' if len(labels) > 1 else ''} {join_brief([repr(brief(label)) for label in labels])}"
             sentence = f"{trial.label}: not tried whole, only a request has {facts}{without}"
             remedy = ""
-            if not is_sent:
-                them = "it" if len(labels) == 1 else "them"
-                sentence += f", {'and' if words else 'but'} nothing is known to send {them}"
+            if labels is not sent:
+                sentence += f", {'and' if words else 'but'} nothing is known to send it"
                 remedy = '. Give it a value in a table, or a default("…")'
             sentence += f": a machine that does not say it gets a 500{remedy}"
             # A default is for machines that are not known, rows with other values among them.
-            is_problem = self.strict and trial.identifier and (trial.told or not is_sent)
+            is_problem = self.strict and trial.identifier and (trial.told or labels is not sent)
             (self.found.problems if is_problem else self.found.notes).add(sentence)
             if trial.identifier:
                 self.found.machines[sentence].add(trial.identifier)

@@ -207,8 +207,16 @@ _ROWS = "id,mac,proxy\npc-1,52:54:00:00:00:01,p\npc-2,52:54:00:00:00:02,\n"
         ({"groups/g.yaml": "match: {proxy: '*'}\nx: a\n", "pc-2.yaml": "x: '{{ proxy }}'\n"}, "proxy", {"pc-2"}),
         ({"groups/g.yaml": "match: {id: '*'}\nx: '{{ zzyzx }}'\n"}, "zzyzx", {"pc-1", "pc-2"}),
         ({"groups/g.yaml": "match: {id: '*'}\nx: '{{ name | default(proxy) }}'\n"}, "name", {"pc-2"}),
+        ({"groups/g.yaml": "match: {id: '*'}\nx: '{{ proxy }} {{ name }}'\n"}, "name", {"pc-1", "pc-2"}),
     ],
-    ids=["custom of boot scripts", "an empty cell", "of a machine's document", "sent by nobody", "of two labels"],
+    ids=[
+        "custom of boot scripts",
+        "an empty cell",
+        "of a machine's document",
+        "sent by nobody",
+        "of two labels",
+        "two facts",
+    ],
 )
 def test_a_fact_that_no_request_will_bring_is_a_problem_of_a_strict_check(
     fleet: Fleet, documents: Mapping[str, str], label: str, machines: set[str]
@@ -217,6 +225,7 @@ def test_a_fact_that_no_request_will_bring_is_a_problem_of_a_strict_check(
     said = [note for note in report.notes if f"'{label}'" in note and "nothing is known to send" in note]
     assert set[str]().union(*(report.machines[note] for note in said)) == machines
     assert report.problems == ()
+    assert not any("the facts" in note for note in said)  # each is counted by itself
     assert set(said) <= set(check(fleet.loader.catalogue, Tools.none(), strict=True).problems)
 
 
