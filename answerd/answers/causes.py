@@ -14,8 +14,12 @@ MOST_TOLD: Final = 3
 
 _SUBJECT: Final = re.compile(
     r'(?P<subject>(?:default|(?:machine|group) "[^"]*") \(\w+\)(?: for member "[^"]*")?'
-    r"|\S+\.csv:\d+(?:, \S+ \(\w+\))?): (?P<rest>.*?)(?P<place> \([^()]*\.\w+:\d+\))?"
+    r"|\S+\.csv:\d+(?:, \S+ \(\w+\))?): (?P<rest>.*?)"
+    r"(?P<place> \((?:[^()]|\(\w+\))*(?:\.\w+|\)):\d+\))?"
 )
+"""A place is that of a file, ``(groups/er.yaml:5)``, or of a document of a database, ``(group er (yaml):5)``."""
+
+_ROW_IN_PLACE: Final = re.compile(r", [^(),]*\.csv:\d+\)\Z")
 
 
 class Cause(NamedTuple):
@@ -35,15 +39,22 @@ def causes(sentences: Iterable[str], machines: Mapping[str, frozenset[str]]) -> 
     alike: dict[str, dict[str, list[str]]] = {}
     for sentence in sentences:
         found = _SUBJECT.fullmatch(sentence)
-        cause, place = (found["rest"], found["place"] or "") if found else (sentence, "")
+        cause, place = (found["rest"], without_row(found["place"] or "")) if found else (sentence, "")
         alike.setdefault(cause, {}).setdefault(place, []).append(sentence)
     for places in alike.values():
         of_all = [sentence for group in places.values() for sentence in group]
         for group in places.values() if len(places) <= MOST_TOLD else [of_all]:
             hit = frozenset[str]().union(*(machines.get(sentence, frozenset()) for sentence in group))
             found = _SUBJECT.fullmatch(group[0])
-            rest = f"{found['rest']}{found['place'] or ''}" if found else group[0]
+            place = (found["place"] or "") if found else ""
+            rest = f"{found['rest']}{without_row(place) if len(group) > 1 else place}" if found else group[0]
             yield Cause(group, hit, found["subject"] if found else "", rest)
+
+
+def without_row(sentence: str) -> str:
+    """Return a sentence, or a place, without the row at the end of its place: one value of a document is filled by the
+    row of each machine."""
+    return _ROW_IN_PLACE.sub(")", sentence)
 
 
 def subject_of(sentence: str) -> str:

@@ -1,5 +1,5 @@
-"""Claims that are valid and surely not meant: groups that claim one machine equally, overlays whose names decide or
-that are of another extension, loaders alone (docs/check.md#oversights)."""
+"""Claims that are valid and surely not meant: groups that claim one machine equally, two documents for one row,
+overlays whose names decide or that are of another extension, loaders alone (docs/check.md#oversights)."""
 
 from __future__ import annotations
 
@@ -84,6 +84,29 @@ def _has_its_group(machines: Iterable[Document], tied: Sequence[Document]) -> bo
         machine.key.format in formats and (len(formats) > 1 or machine.control.extends is not None)
         for machine in machines
     )
+
+
+def equal_machines(catalogue: Catalogue, of_rows: Iterable[RowCase]) -> Iterator[tuple[str, str]]:
+    """Yield a sentence, and the row's name, for each row that machine documents of one format claim equally: one is
+    named like its id, another like its MAC address. Those of one name are a problem already."""
+    for of_row in of_rows:
+        claims: dict[tuple[str, int], dict[str, Document]] = defaultdict(dict)
+        for document in of_row.claims.machines if len(of_row.claims.machines) > 1 else ():
+            if document.content.readable:
+                claim = claims[document.key.format, len(document.control.match)]
+                claim.setdefault(document.identity, document)
+        most = {extension: max(match for one, match in claims if one == extension) for extension, _ in claims}
+        for (extension, match), documents in claims.items():
+            if match < most[extension] or len(documents) == 1 or catalogue.inventory is None:
+                continue
+            first, *others = sorted(documents.values(), key=lambda one: rank(one.key, one.control.match, (extension,)))
+            yield (
+                f"{catalogue.inventory.place(of_row.row)}: {' and '.join(str(one.key) for one in (first, *others))} "
+                f"claim this row equally: its name decides for {first.key.identifier}, whichever of the row's "
+                f"identities a request has, and {join_brief([one.key.identifier for one in others])} never answers. "
+                "Remove it, or give one of them one more criterion",
+                of_row.row.name,
+            )
 
 
 class EqualOverlays:

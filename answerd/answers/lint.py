@@ -14,8 +14,9 @@ from itertools import islice
 from typing import NamedTuple
 
 from answerd.answers.catalogue import Catalogue
+from answerd.answers.gates import is_loader
 from answerd.answers.never_holds import never_holding
-from answerd.answers.sent_labels import SENT_LABELS
+from answerd.answers.sent_labels import SENT_LABELS, is_sent_by_itself
 from answerd.documents import Document
 from answerd.errors import MOST_PROBLEMS
 from answerd.formats import ALL_EXTENSIONS, user_data
@@ -140,6 +141,7 @@ def unmet(catalogue: Catalogue, groups: Sequence[Document]) -> dict[Document, st
     if inventory is None or inventory.unreadable:
         return {}
     columns = columns_of(catalogue)
+    passed_on = {*labels_passed_on(catalogue)}
     forms: dict[str, set[str]] = {  # the values of each column that is asked for
         criterion.label: set() for group in groups for criterion in group.control.match if criterion.label in columns
     }
@@ -155,8 +157,10 @@ def unmet(catalogue: Catalogue, groups: Sequence[Document]) -> dict[Document, st
             if label in compared:
                 if not criterion.holds(compared[label]):
                     found[group] = f"no row has its value of {brief(label)}"
-            elif label not in SENT_LABELS:
+            elif label not in SENT_LABELS and label not in passed_on:
                 found[group] = f"no table has a column {brief(label)}{did_you_mean(label, columns)}"
+            elif label not in passed_on and not is_sent_by_itself(label, group.key.format):
+                found.setdefault(group, f"no table has a column {brief(label)}; a boot script must send it")
     return found
 
 
@@ -170,6 +174,16 @@ def labels_of_set(catalogue: Catalogue) -> Iterator[str]:
     for document in catalogue.documents.values():
         yield from (criterion.label for criterion in document.control.match)
     yield from columns_of(catalogue)
+
+
+_IN_URL = re.compile(r"[?&]([A-Za-z_][\w.-]*)=")
+
+
+def labels_passed_on(catalogue: Catalogue) -> Iterator[str]:
+    """Yield the labels, case-folded, that URLs in boot loaders' scripts of the set pass on."""
+    for document in catalogue.documents.values():
+        if is_loader(document.key.format):
+            yield from (match[1].casefold() for match in _IN_URL.finditer(document.text))
 
 
 def _pattern_never_holds(known: _Set, document: Document) -> Iterator[Finding]:

@@ -21,6 +21,7 @@ from answerd.answers.catalogue import Catalogue
 from answerd.answers.compose import prepared_answer
 from answerd.answers.equal_claims import (
     EqualOverlays,
+    equal_machines,
     only_loader_claims,
     overlays_of_other_formats,
     report_equal_claims,
@@ -41,6 +42,7 @@ from answerd.facts import SHORTEST_BODY_IDENTITY
 from answerd.formats.family import Once
 from answerd.identity import identity_of
 from answerd.inventory.row import notes as row_notes
+from answerd.inventory.row import unnamed_addresses
 from answerd.short_texts import brief, join_brief, printable
 from answerd.validators import Tools
 
@@ -73,7 +75,9 @@ def check(
 ) -> CheckReport:
     """Try everything that can be tried without a request.
 
-    ``strict``: a row that nothing but a default or a loader claims is a problem, and not only a note.
+    ``strict``: a row that nothing but a default or a loader claims is a problem, and not only a note; so are two
+    machine documents that claim one row equally, and a fact that a known machine lacks and that nothing is known to
+    send.
 
     ``tools`` are the installers' own programs, looked for on PATH when not given. ``progress`` gets the number of
     answers that are done and the total, which is 0 at first, and may end the check by an exception.
@@ -85,7 +89,11 @@ def check(
     untried = _untried(catalogue, {group for of_row in of_rows for group in of_row.groups})
     found.notes.update(_untried_notes(catalogue, untried), _row_notes(catalogue), _clear_secrets(catalogue))
     found.notes.update(_secrets_of_nobody(catalogue, sources))
-    (found.problems if strict else found.notes).update(_unclaimed(catalogue, of_rows))
+    of_strict = found.problems if strict else found.notes
+    of_strict.update(_unclaimed(catalogue, of_rows))
+    for sentence, machine in equal_machines(catalogue, of_rows):
+        of_strict.add(sentence)
+        found.machines[sentence].add(machine)
     _report_repetitions(catalogue, found)
     report_equal_claims(catalogue, of_rows, found)
     found.notes.update(overlays_of_other_formats(of_rows))
@@ -95,7 +103,7 @@ def check(
     installs = _SilentInstalls()
     labels = MissingLabels(catalogue)
     overlays = EqualOverlays()
-    render = _Rendering(catalogue, sources, found, labels)
+    render = _Rendering(catalogue, sources, found, labels, strict)
     webhooks = Webhooks(sources)
     judge = Judge(Tools.find() if tools is None else tools, catalogue)
     for count, trial in enumerate(tried, 1):
@@ -114,7 +122,7 @@ def check(
     for group in untried:
         with suppress(AnswerError):  # reported as a problem of the set
             labels.record_untried(catalogue.chain(group))
-    labels.report(found)
+    labels.report(found, strict=strict)
     machines = {sentence: frozenset(names) for sentence, names in found.machines.items()}
     problems, notes = in_order(found.problems), in_order(found.notes | judge.notes)
     return CheckReport(tuple(problems), tuple(notes), len(tried), machines, tuple(told))
@@ -191,6 +199,7 @@ class _Rendering:
     sources: Sources
     found: Findings
     labels: MissingLabels
+    strict: bool
 
     def answer(self, trial: CheckCase) -> Answer | None:
         found = self.found
@@ -199,12 +208,8 @@ class _Rendering:
         except CannotFill as error:
             if not error.missing:
                 _file(found, f"{trial.label}: {error.general}", trial)
-            elif lacking := self._lacking(trial):
-                of_row = ", which its row lacks" if trial.identities else ""
-                found.notes.add(
-                    f"{trial.label}: not tried whole, only a request has {lacking}{of_row}: "
-                    "a machine that does not say it gets a 500"
-                )
+            else:
+                self._report_lacking(trial)
         except NotClaimed as error:
             if trial.document is not None and trial.document.control.overlay is not None:
                 found.notes.add(f"{trial.label}: not tried, only a request tells what it is laid over")
@@ -215,8 +220,30 @@ class _Rendering:
             _file(found, error.reason if error.reason in found.problems else f"{trial.label}: {error.reason}", trial)
         return None
 
-    def _lacking(self, trial: CheckCase) -> str:
-        """Return the labels that only a request of this machine can have, in words; empty where there are none."""
+    def _report_lacking(self, trial: CheckCase) -> None:
+        """Report the facts that only a request of this machine can have: as problems of a strict check those that
+        nothing is known to send, and those that the machine did not send when it last asked."""
+        lacking = self._lacking(trial)
+        words = ["its row"] * bool(trial.identities) + ["what it last said"] * bool(trial.told)
+        without = f", which {' and '.join(words)} lack{'s' if len(words) == 1 else ''}" if words else ""
+        sent = [label for label, is_sent in lacking.items() if is_sent]
+        # One sentence for each fact that nothing sends: how many machines lack it differs.
+        for labels in filter(None, (sent, *([label] for label in lacking if label not in sent))):
+            facts = f"the fact{'s' if len(labels) > 1 else ''} {join_brief([repr(brief(label)) for label in labels])}"
+            sentence = f"{trial.label}: not tried whole, only a request has {facts}{without}"
+            remedy = ""
+            if labels is not sent:
+                sentence += f", {'and' if words else 'but'} nothing is known to send it"
+                remedy = '. Give it a value in a table, or a default("…")'
+            sentence += f": a machine that does not say it gets a 500{remedy}"
+            # A default is for machines that are not known, rows with other values among them.
+            is_problem = self.strict and trial.identifier and (trial.told or labels is not sent)
+            (self.found.problems if is_problem else self.found.notes).add(sentence)
+            if trial.identifier:
+                self.found.machines[sentence].add(trial.identifier)
+
+    def _lacking(self, trial: CheckCase) -> dict[str, bool]:
+        """Return the labels that only a request of this machine can have, as `MissingLabels.record` does."""
         catalogue = self.catalogue
         facts = completed_facts(catalogue, trial.facts, self.sources)
         selection = select(catalogue, selection_request(facts, trial.extensions, trial.assumed))
@@ -230,8 +257,7 @@ class _Rendering:
                     _file(self.found, f"{trial.label}: {error.general}", trial)
                 return not error.missing
 
-        known = [repr(brief(label)) for label in self.labels.record(selection.layers, trial.identifier, has)]
-        return f"the fact{'s' if len(known) > 1 else ''} {join_brief(known)}" if known else ""
+        return self.labels.record(selection.layers, trial.identifier, has)
 
 
 def _file(found: Findings, sentence: str, trial: CheckCase) -> None:
@@ -275,11 +301,18 @@ def _clear_secrets(catalogue: Catalogue) -> Iterator[str]:
 
 
 def _row_notes(catalogue: Catalogue) -> Iterator[str]:
+    if not catalogue.documents:
+        yield "there is no document: nothing is answered"
     inventory = catalogue.inventory
     if inventory is None:
         return
     for layout, table in inventory.by_layout.items():
-        yield from (f"{printable(layout.source)}:{table.header_line}: {note}" for note in layout.notes)
+        place = f"{printable(layout.source)}:{table.header_line}"
+        yield from (f"{place}: {note}" for note in layout.notes)
+        if (of_addresses := unnamed_addresses(layout, table.rows)) is not None:
+            yield f"{place}: {of_addresses}"
+        if not table.rows:
+            yield f"{place}: there is no row below the header"
     yield from inventory.shared_notes()
     yield from inventory.nameless_notes()
     for row in inventory.rows():

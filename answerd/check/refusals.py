@@ -10,6 +10,7 @@ from typing import NamedTuple
 from answerd.answers.affected import Affected
 from answerd.answers.cases import CheckCase, check_cases, row_cases
 from answerd.answers.catalogue import Catalogue
+from answerd.answers.causes import without_row
 from answerd.answers.last_words import NO_WORDS, LastWords
 from answerd.answers.resolve import Answer, resolve
 from answerd.answers.sources import Sources
@@ -58,7 +59,7 @@ def refusals(
     tried = [*check_cases(after, affected, words), *of_rows]
     judge, webhooks = Judge(Tools.none(), after), Webhooks(sources)
     judge_before = Judge(Tools.none(), before)
-    first: dict[tuple[str, bool], str] = {}
+    first: dict[tuple[str, bool], tuple[str, str]] = {}
     alike: Counter[tuple[str, bool]] = Counter()
 
     def causes_in(judge: Judge, answer: Answer) -> list[str]:
@@ -80,11 +81,14 @@ def refusals(
         if compares and causes and not isinstance(was, str):
             known = {_unnumbered(cause) for cause in causes_in(judge_before, was)}
         for cause in causes:
-            name = cause, _unnumbered(cause) not in known
+            name = without_row(cause), _unnumbered(cause) not in known
             if name in first or len(first) < MOST_REFUSALS:
-                first.setdefault(name, trial.label)
+                first.setdefault(name, (trial.label, cause))
                 alike[name] += 1
-    found = [Refused(name[0], label, alike[name], name[1]) for name, label in first.items()]
+    found = [
+        Refused(name[0] if alike[name] > 1 else cause, label, alike[name], name[1])
+        for name, (label, cause) in first.items()
+    ]
     return sorted(found, key=lambda one: not one.is_new)
 
 

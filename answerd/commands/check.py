@@ -15,7 +15,8 @@ judged here.
 Options:
   --json     For programs.
   --strict   A row that nothing but a default or a boot loader's script claims
-             is a problem, not a note.
+             is a problem, not a note; so is one that two documents claim,
+             and one that lacks a fact which nothing is known to send.
   -h --help  This text.
 
 Exit status:

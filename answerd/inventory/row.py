@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import islice
 from typing import Final, NamedTuple
 
 from answerd.identity import (
@@ -15,12 +17,13 @@ from answerd.identity import (
     identifier_fault,
     identity_of,
     is_label,
+    is_mac,
     normalize,
     port_of,
 )
 from answerd.inventory import columns_file_beside
 from answerd.inventory.meaning import AS_WRITTEN, Meaning, is_reserved
-from answerd.inventory.records import MOST_COLUMNS, CsvRecord, Syntax, UnreadableError
+from answerd.inventory.records import MOST_COLUMNS, CsvRecord, Syntax, UnreadableError, records
 from answerd.shared_values import MAC, SERIAL, SHARED_SERIALS, UUID, SharedValues, kind_of
 from answerd.short_texts import brief, join_limited
 from answerd.suggestion import did_you_mean
@@ -57,6 +60,12 @@ _USUAL_NAMES: Final = (
 )
 """What is in the names of columns that identify a machine, in lower case, by what they are."""
 
+_OTHER_DEVICES: Final = re.compile(r"bmc|ipmi|drac|\bilo|wlan|wi-?fi|switch")
+"""What is in the names of columns whose addresses are not those by which a machine is installed, in lower case."""
+
+_LOOKED_AT: Final = 100
+"""Rows of a table from which it is told what its columns are."""
+
 _MOST_NAMED: Final = 8
 """Columns that a sentence names."""
 
@@ -77,9 +86,16 @@ class Layout:
     )  # fmt: skip
 
     def __init__(
-        self, source: str, syntax: Syntax, header: Sequence[str], line: int, meaning: Meaning = AS_WRITTEN
+        self,
+        source: str,
+        syntax: Syntax,
+        header: Sequence[str],
+        line: int,
+        meaning: Meaning = AS_WRITTEN,
+        first_rows: Callable[[], Sequence[Sequence[str]]] = tuple,
     ) -> None:
-        """Raises `UnreadableError`, on ``line``, with all faults for columns that no inventory can have."""
+        """Raises `UnreadableError`, on ``line``, with all faults for columns that no inventory can have.
+        ``first_rows`` returns the cells of some rows, for a guess."""
         self.source = source
         self.syntax = syntax
         self.shared = meaning.shared
@@ -92,7 +108,7 @@ class Layout:
         self.columns = tuple(names)
         places, faults = _places(self.columns, meaning, columns_file_beside(source))
         if not any(name in places for name in IDENTITY_COLUMNS):
-            faults.append(_no_identity(self.columns, columns_file_beside(source)))
+            faults.append(_no_identity(self.columns, columns_file_beside(source), first_rows()))
         if faults:
             raise UnreadableError(line, "; ".join(faults))
         self.labels: Mapping[str, int] = {label: found[0] for label, found in places.items()}
@@ -194,24 +210,76 @@ def _places(columns: Sequence[str], meaning: Meaning, beside: str) -> tuple[dict
     return places, list(dict.fromkeys(faults))
 
 
-def _no_identity(columns: Sequence[str], beside: str) -> str:
+def _no_identity(columns: Sequence[str], beside: str, rows: Sequence[Sequence[str]]) -> str:
     named = [f'"{brief(column)}"' for column in columns if column]
     there = f": the columns are {join_limited(named, _MOST_NAMED)}" if named else ""
-    guesses = _guessed(columns)
-    pairs = ", ".join(f'"{brief(column)}" = "{label}"' for column, label in guesses)
-    example = pairs or '"NAME OF THE COLUMN" = "mac"'
+    example = _pairs(_guessed(columns, rows)) or '"NAME OF THE COLUMN" = "mac"'
     return (
         f"no column is one of {', '.join(IDENTITY_COLUMNS)}, so no row names a machine{there}; say in {beside} "
         f"which column is which: columns = {{ {example} }}"
     )
 
 
-def _guessed(columns: Sequence[str]) -> list[tuple[str, str]]:
-    """Return the columns whose names look like those of identities, with the label."""
+def _pairs(guesses: Sequence[tuple[str, str]]) -> str:
+    return ", ".join(f'"{brief(column)}" = "{label}"' for column, label in guesses)
+
+
+def _guessed(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[tuple[str, str]]:
+    """Return the columns whose names, or else whose cells, look like those of identities, with the label."""
     usual = {column: usual_label(column) for column in columns}
     found = [(column, label) for label in (MAC, SERIAL, UUID) for column in usual if usual[column] == label]
-    names = [(column, "id") for column in usual if usual[column] == "id"]
-    return [*found, *names[:1]][:_MOST_NAMED]
+    if not any(label == MAC for _, label in found):
+        found = [*((column, MAC) for column in _of_addresses(columns, rows)), *found]
+    names = [column for column in usual if usual[column] == "id"] or [
+        column for column in _of_names(columns, rows) if not usual[column]
+    ]
+    return [*found, *((column, "id") for column in names[:1])][:_MOST_NAMED]
+
+
+def _cells_under(at: int, rows: Sequence[Sequence[str]]) -> list[str]:
+    return [row[at].strip() for row in rows if at < len(row) and row[at].strip()]
+
+
+def _of_addresses(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Yield the columns of which most cells are MAC addresses. Twelve decimal digits may be any number."""
+    for at, column in enumerate(columns):
+        cells = _cells_under(at, rows)
+        are = [all(map(is_mac, written_in(MAC, cell))) and not cell.isdecimal() for cell in cells]
+        if column and 2 * sum(are) > len(are) and not _OTHER_DEVICES.search(column.lower()):
+            yield column
+
+
+def _of_names(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Yield the columns whose cells may each be the name of its machine: all different, with a letter, none empty."""
+    for at, column in enumerate(columns):
+        cells = _cells_under(at, rows)
+        are_names = all(
+            any(map(str.isalpha, cell)) and not is_mac(cell) and not identifier_fault(Kind.MACHINE, cell)
+            for cell in cells
+        )
+        if column and cells and are_names and len({*map(identity_of, cells)}) == len(rows):
+            yield column
+
+
+def unnamed_addresses(layout: Layout, rows: Sequence[Row]) -> str | None:
+    """Return the note for a table that has MAC addresses, but not under the label ``mac``, so that no machine is found
+    by them; None for any other."""
+    if MAC in layout.labels:
+        return None
+    cells = [row.cells() for row in rows[:_LOOKED_AT]]
+    of_identities = {at for _, at in layout.identifying}
+    free = ["" if at in of_identities else column for at, column in enumerate(layout.columns)]
+    found = [(column, MAC) for column in _of_addresses(free, cells)]
+    if not found:
+        return None
+    if "id" not in layout.labels:
+        names = [column for column, label in _guessed(free, cells) if label == "id"]
+        found += [(column, "id") for column in names]
+    named = join_limited([f'"{brief(column)}"' for column, label in found if label == MAC], _MOST_NAMED)
+    return (
+        f"no column is mac, but most cells of {named} are MAC addresses, by which no machine is found: say in "
+        f"{columns_file_beside(layout.source)} which column is which: columns = {{ {_pairs(found)} }}"
+    )
 
 
 def usual_label(column: str) -> str:
@@ -476,4 +544,13 @@ def read_header(
     where there is none."""
     if header is None:
         raise UnreadableError(1, "there is no header line that names the columns")
-    return Layout(source, syntax, syntax.cells(text[header.start : header.end]), header.line, meaning)
+
+    def first_rows() -> list[list[str]]:
+        cells: list[list[str]] = []
+        with suppress(UnreadableError):  # the header's fault comes first
+            for record in islice(records(text, syntax, header.end), _LOOKED_AT):
+                cells.append(syntax.cells(text[record.start : record.end]))
+        return cells
+
+    cells = syntax.cells(text[header.start : header.end])
+    return Layout(source, syntax, cells, header.line, meaning, first_rows)

@@ -41,7 +41,7 @@ complete -c answerd -n '__fish_seen_subcommand_from render' -l explain -d 'Tell 
 complete -c answerd -n '__fish_seen_subcommand_from render' -l json -d 'With --explain: for programs. The same as --explain=json.'
 complete -c answerd -n '__fish_seen_subcommand_from render' -l help -d 'This text.'
 complete -c answerd -n '__fish_seen_subcommand_from check' -l json -d 'For programs.'
-complete -c answerd -n '__fish_seen_subcommand_from check' -l strict -d 'A row that nothing but a default or a boot loader’s script claims is a problem, not a note.'
+complete -c answerd -n '__fish_seen_subcommand_from check' -l strict -d 'A row that nothing but a default or a boot loader’s script claims is a problem, not a note; so is one that two documents claim, and one that lacks a fact which nothing is known to send.'
 complete -c answerd -n '__fish_seen_subcommand_from check' -l help -d 'This text.'
 complete -c answerd -n '__fish_seen_subcommand_from diff' -l summary -d 'Show who changes, and by how many lines; not the lines.'
 complete -c answerd -n '__fish_seen_subcommand_from diff' -l show-secrets -d 'Show passwords, hashes and keys that differ.'

@@ -225,7 +225,7 @@ def test_a_webhook_has_the_fingerprint_of_a_certificate_that_installers_do_not_k
     if sentence and scheme == "https" and not is_known:
         [problem] = found
         assert sentence in problem
-        assert problem.endswith(f"(n1.toml:{2 if 'missing' in sentence else 3})")
+        assert problem.endswith(f":{2 if 'missing' in sentence else 3})")  # of the file, or of the document
     else:
         assert found == []
 
@@ -244,3 +244,54 @@ def test_rows_that_only_a_default_or_a_loader_claims_are_problems_of_a_strict_ch
     said = "inventory.csv:3: nothing but a default claims this row"
     assert said in check(fleet.loader.catalogue, Tools.none()).notes
     assert said in check(fleet.loader.catalogue, Tools.none(), strict=True).problems
+
+
+_TWO_OF_ONE_ROW = {
+    "inventory.csv": "id,mac,dept\nPC-101-09,a4-bb-6d-10-00-09,er\n",
+    "PC-101-09.yaml": "x: new\n",
+    "a4-bb-6d-10-00-09.yaml": "x: old\n",
+}
+
+
+def test_two_machine_documents_of_one_row_are_named_with_the_one_that_answers(fleet: Fleet) -> None:
+    fleet.write(_TWO_OF_ONE_ROW)
+    for query in ("id=PC-101-09", "mac=a4:bb:6d:10:00:09", "mac=a4:bb:6d:10:00:09&id=PC-101-09"):
+        assert fleet.text(f"/yaml?{query}") == "x: new\n"
+    report = check(fleet.loader.catalogue, Tools.none(), strict=True)
+    [problem] = [one for one in report.problems if "claim this row equally" in one]
+    said = 'inventory.csv:2: machine "PC-101-09" (yaml) and machine "a4-bb-6d-10-00-09" (yaml) claim this row'
+    assert problem.startswith(said)
+    assert "decides for PC-101-09" in problem
+    assert report.machines[problem] == {"PC-101-09"}
+    report = fleet.check()
+    assert problem in report.notes
+    assert not any("claim this row equally" in one for one in report.problems)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"a4-bb-6d-10-00-09.yaml": "match: {dept: lab}\nx: old\n"},
+        {"a4-bb-6d-10-00-09.yaml": "match: {dept: er}\nx: old\n"},
+        {
+            "a4-bb-6d-10-00-09.yaml": "match: {state: installed}\nx: old\n",
+            "PC-101-09.yaml": "match: {state: armed}\nx: a\n",
+        },
+    ],
+    ids=["a match that does not hold", "one more criterion", "matches that exclude each other"],
+)
+def test_two_machine_documents_of_one_row_that_match_tells_apart_are_meant(
+    fleet: Fleet, other: Mapping[str, str]
+) -> None:
+    report = fleet.write({**_TWO_OF_ONE_ROW, **other}).check()
+    assert not any("claim this row equally" in one for one in (*report.problems, *report.notes))
+
+
+def test_a_set_without_a_document_and_a_table_without_a_row_are_notes(fleet: Fleet) -> None:
+    nothing = "there is no document: nothing is answered"
+    assert fleet.check().notes == (nothing,)
+    fleet.write({"inventory.csv": "id,mac\n"})
+    no_row = "inventory.csv:1: there is no row below the header"
+    assert fleet.check().notes == (no_row, nothing)
+    fleet.write({"inventory.csv": "id,mac\nnode1,\n", "node1.ks": "lang C\n"})
+    assert not {no_row, nothing}.intersection(fleet.check().notes)

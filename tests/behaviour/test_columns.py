@@ -381,3 +381,40 @@ def test_a_value_that_a_set_names_ties_no_machines_to_each_other(fleet: Fleet, i
         assert "values that many machines share do not count" in refused(fleet, f"/ks?os=x&mac={DOCK}", host="server")
     else:
         assert "is installed" in refused(fleet, f"/ks?os=x&mac={DOCK}&serial=7ABC102", host="server")
+
+
+@pytest.mark.parametrize(
+    ("table", "line"),
+    [
+        ("id,Karte\npc1,52:54:00:00:00:01\npc2,525400ab0002\npc3,\n", 'columns = { "Karte" = "mac" }'),
+        (
+            "serial,Karte,Raum,Rechner\nS1,52:54:00:00:00:01,R1,pc1\nS2,52:54:00:00:00:02,R1,pc2\n",
+            'columns = { "Karte" = "mac", "Rechner" = "id" }',
+        ),
+        ("id,Karte\npc1,52:54:00:00:00:01\npc2,7\n", ""),
+        ("id,Inventar\npc1,123456789012\npc2,123456789013\n", ""),
+        ("id,BMC\npc1,52:54:00:00:00:01\n", ""),
+        ("id,mac,Karte\npc1,,52:54:00:00:00:01\n", ""),
+        ("id,Karte\n52:54:00:00:00:01,\n", ""),
+    ],
+    ids=["most", "without an id", "half", "numbers", "of a management board", "beside mac", "as names"],
+)
+def test_addresses_under_another_heading_are_a_note_with_the_line_that_helps(
+    fleet: Fleet, table: str, line: str
+) -> None:
+    report = fleet.write({"inventory.csv": table, "default.ks": "lang C\n"}).check()
+    said = [note for note in report.notes if "are MAC addresses" in note]
+    assert [note.startswith("inventory.csv:1: ") and note.endswith(line) for note in said] == [True] * bool(line)
+    if line:
+        fleet.write({"inventory.columns": line + "\n"})
+        assert not [note for note in fleet.check().notes if "are MAC addresses" in note]
+        assert fleet.check().problems == ()
+
+
+def test_a_table_without_an_identity_has_the_line_that_its_cells_suggest(fleet: Fleet) -> None:
+    table = "Raum,Rechner,Karte\nR1,pc1,52:54:00:00:00:01\nR1,pc2,52:54:00:00:00:02\n"
+    [problem] = fleet.write({"inventory.csv": table}).check().problems
+    line = 'columns = { "Karte" = "mac", "Rechner" = "id" }'
+    assert problem.endswith(line)
+    fleet.write({"inventory.columns": line + "\n"})
+    assert fleet.check().problems == ()

@@ -57,6 +57,17 @@ def test_an_overlay_and_placeholders_use_what_was_said(fleet: Fleet) -> None:
     assert [note for note in notes if "'zone'" in note], notes
 
 
+def test_a_fact_that_a_machine_did_not_say_either_is_a_problem_of_a_strict_check(fleet: Fleet) -> None:
+    group = "# answer: template on\n# answer: match id=*\nlang {{ serial }}\n"
+    fleet.write({"inventory.csv": TABLE, "groups/base.ks": group})
+    words = LastWords([contact("web-1", "52:54:00:00:00:01", product="R750")])
+    problems = check(fleet.loader.catalogue, Tools.none(), words=words, strict=True).problems
+    [problem] = [one for one in problems if "'serial'" in one]
+    assert problem.startswith("inventory.csv:2, web-1 (ks): ")
+    assert "which its row and what it last said lack" in problem
+    assert problem in check(fleet.loader.catalogue, Tools.none(), words=words).notes
+
+
 def test_words_of_other_hardware_of_that_name_and_hidden_values_do_not_count(fleet: Fleet) -> None:
     fleet.write({"inventory.csv": TABLE, "groups/dell.ks": GROUP})
     other = contact("web-1", "52:54:00:00:00:99", product="R750", disks__0="sda")

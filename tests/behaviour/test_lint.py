@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 
 from answerd.answers.lint import misspelled_extension
 from answerd.answers.sent_labels import LABELS_SENT_BY
+from answerd.check import check
 from answerd.suggestion import differs_by_one
+from answerd.validators import Tools
 from tests.support.fleet import Fleet
 
 PROBLEMS: dict[str, tuple[Mapping[str, str], str]] = {
@@ -70,7 +72,7 @@ SOUND: dict[str, Mapping[str, str]] = {
     },
     "a default": {"node1.toml": "x = \"{{ usr | default('root') }}\"\n"},
     "a label that a match names": {"node1.toml": 'x = "{{ usr }}"\n', "groups/g.toml": 'match.usr = "*"\ny = 1\n'},
-    "a column of the inventory": {"node1.toml": 'x = "{{ usr }}"\n', "inventory.csv": "id,usr\nnode9,a\n"},
+    "a column of the inventory": {"node1.toml": 'x = "{{ usr }}"\n', "inventory.csv": "id,usr\nnode1,a\n"},
     "patterns of addresses": {
         "groups/g.yaml": "match: {peer: [10.0.0.0/8, '10.*', '2001:db8::*', '2001:DB8::/32', '::1', '*']}\nx: 1\n"
     },
@@ -192,3 +194,59 @@ def test_a_document_of_many_labels_in_single_braces_has_a_bounded_number_of_note
     assert len(found) == 11
     assert sum("in single braces, and once more, which" in note for note in found) == 10
     assert 'group "g" (cfg): has 4 more labels in single braces' in found
+
+
+_ROWS = "id,mac,proxy\npc-1,52:54:00:00:00:01,p\npc-2,52:54:00:00:00:02,\n"
+
+
+@pytest.mark.parametrize(
+    ("documents", "label", "machines"),
+    [
+        ({"groups/g.yaml": "match: {id: '*'}\nx: '{{ name }}'\n"}, "name", {"pc-1", "pc-2"}),
+        ({"groups/g.yaml": "match: {id: '*'}\nx: '{{ proxy }}'\n"}, "proxy", {"pc-2"}),
+        ({"groups/g.yaml": "match: {proxy: '*'}\nx: a\n", "pc-2.yaml": "x: '{{ proxy }}'\n"}, "proxy", {"pc-2"}),
+        ({"groups/g.yaml": "match: {id: '*'}\nx: '{{ zzyzx }}'\n"}, "zzyzx", {"pc-1", "pc-2"}),
+        ({"groups/g.yaml": "match: {id: '*'}\nx: '{{ name | default(proxy) }}'\n"}, "name", {"pc-2"}),
+        ({"groups/g.yaml": "match: {id: '*'}\nx: '{{ proxy }} {{ name }}'\n"}, "name", {"pc-1", "pc-2"}),
+    ],
+    ids=[
+        "custom of boot scripts",
+        "an empty cell",
+        "of a machine's document",
+        "sent by nobody",
+        "of two labels",
+        "two facts",
+    ],
+)
+def test_a_fact_that_no_request_will_bring_is_a_problem_of_a_strict_check(
+    fleet: Fleet, documents: Mapping[str, str], label: str, machines: set[str]
+) -> None:
+    report = fleet.write({"inventory.csv": _ROWS, **documents}).check()
+    said = [note for note in report.notes if f"'{label}'" in note and "nothing is known to send" in note]
+    assert set[str]().union(*(report.machines[note] for note in said)) == machines
+    assert report.problems == ()
+    assert not any("the facts" in note for note in said)  # each is counted by itself
+    assert set(said) <= set(check(fleet.loader.catalogue, Tools.none(), strict=True).problems)
+
+
+@pytest.mark.parametrize(
+    "documents",
+    [
+        {"groups/g.yaml": "match: {id: '*'}\nx: '{{ serial }}'\n"},
+        {"groups/g.toml": "match.id = '*'\nx = '{{ name }}'\n"},
+        {"groups/g.yaml": "match: {id: '*'}\nx: '{{ name | default(serial) }}'\n"},
+        {"groups/g.yaml": "match: {id: '*'}\nx: '{{ name }}'\n", "groups/h.yaml": "match: {name: lab}\n"},
+        {
+            "groups/g.yaml": "match: {id: '*'}\nx: '{{ zzyzx }} {{ proxy }}'\n",
+            "groups/l.ipxe": "#!ipxe\n# answer: match id=*\nchain http://192.0.2.1/yaml?Zzyzx=${a}&proxy=${b}\n",
+        },
+        {"default.yaml": "x: '{{ name }}'\n", "groups/g.yaml": "match: {id: '*'}\nx: a\n"},
+    ],
+    ids=["of iPXE", "of Proxmox", "one of two labels", "named in a match", "in a loader's URL", "of a default"],
+)
+def test_a_fact_that_a_request_may_bring_is_no_problem_of_a_strict_check(
+    fleet: Fleet, documents: Mapping[str, str]
+) -> None:
+    fleet.write({"inventory.csv": _ROWS, **documents})
+    report = check(fleet.loader.catalogue, Tools.none(), strict=True)
+    assert [problem for problem in report.problems if "known to send" in problem or "500" in problem] == []

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
 from answerd.answers.catalogue import Catalogue
+from answerd.answers.causes import causes
 from answerd.answers.diff import compare
 from answerd.answers.explain import explained, origins
+from answerd.answers.sources import NO_SOURCES
+from answerd.check.refusals import refusals
 from tests.support.fleet import Fleet
 
 FILES = {
@@ -37,8 +42,9 @@ def test_a_row_without_an_id_that_a_document_needs_is_said_to_have_none(fleet: F
         "groups/web.cfg": "# answer: match role=web\n{{ id }}\n",
     }
     assert fleet.write(files).check().notes == (
-        "inventory.csv:2, 98fa9b50d810 (cfg): not tried whole, only a request has the fact 'id', which its row lacks: "
-        "a machine that does not say it gets a 500",
+        "inventory.csv:2, 98fa9b50d810 (cfg): not tried whole, only a request has the fact 'id', which its row lacks, "
+        "and nothing is known to send it: a machine that does not say it gets a 500. Give it a value in a table, or a "
+        'default("…")',
     )
 
 
@@ -58,6 +64,43 @@ def test_a_name_that_is_no_id_is_a_fault_whose_sentence_says_what_to_do_and_that
 def test_a_group_that_no_row_meets_is_named_as_not_tried(fleet: Fleet) -> None:
     report = fleet.write({**FILES, "inventory.csv": "id,role\nlost-07,tape\n"}).check()
     assert 'group "web" (cfg): selects by match, so it was not tried: no row has its value of role' in report.notes
+
+
+@pytest.mark.parametrize(
+    ("criterion", "reason"),
+    [
+        ("raum=1", ": no table has a column raum"),
+        ("os=ubuntu", ": no table has a column os; a boot script must send it"),
+        ("os=ubuntu\n# answer: match dept=lab", ": no row has its value of dept"),
+        ("product=R750", ""),
+        ("site=a", ""),
+    ],
+)
+def test_a_group_that_is_not_tried_has_the_reason(fleet: Fleet, criterion: str, reason: str) -> None:
+    report = fleet.write(
+        {
+            "inventory.csv": "id,dept\nweb-01,er\n",
+            "groups/g.ks": f"# answer: match {criterion}\nlang C\n",
+            "groups/l.ipxe": "#!ipxe\n# answer: match dept=er\nchain http://192.0.2.1/ks?site=a\n",
+        }
+    ).check()
+    assert f'group "g" (ks): selects by match, so it was not tried{reason}' in report.notes
+
+
+def test_a_finding_that_differs_only_in_the_row_is_one_cause(fleet: Fleet) -> None:
+    rows = "".join(f"pc-{number},{'er' if number % 2 else 'icu'}\n" for number in range(6))
+    install = "autoinstall:\n  version: 1\n  identity: {hostname: '{{ id }}', password: $6$a$b}\n"
+    groups = {dept: f"#cloud-config\nmatch: {{dept: {dept}}}\n{install}" for dept in ("er", "icu")}
+    documents = {f"groups/{dept}.yaml": text for dept, text in groups.items()}
+    before = fleet.write({"inventory.csv": f"id,dept\n{rows}"}).loader.catalogue
+    report = fleet.write(documents).check()
+    missing = [problem for problem in report.problems if "identity.username is missing" in problem]
+    assert len(missing) == 6
+    found = list(causes(missing, report.machines))
+    assert [(len(cause.alike), len(cause.machines)) for cause in found] == [(3, 3), (3, 3)]
+    assert not any("inventory.csv" in cause.rest for cause in found)
+    refused = refusals(before, fleet.loader.catalogue, NO_SOURCES)
+    assert [one.answers for one in refused if "identity.username is missing" in one.cause] == [3, 3]
 
 
 def test_what_fails_for_a_row_is_a_problem_that_names_it(fleet: Fleet) -> None:
