@@ -47,6 +47,9 @@ _OF_MACHINES = ("machine", "group", "id", "mac", "serial", "uuid", "hostname")
 ``match``."""
 
 _SINGLE_BRACES = re.compile(r"(?<![{$%\\#])\{[ \t]*([A-Za-z_][\w.:-]*)[ \t]*\}(?!\})")
+_JINJA = re.compile(
+    r"\{%[-+]?[ \t]*(if|for|set|macro|block|include|import|from|with|raw|filter|call|elif|else)\b[^\n]*?%\}"
+)
 _VERBS = "extends|members?|match|once|overlay|template|append|unset"
 _NO_COLON = re.compile(rf"^[ \t]*(?:#|//)[ \t]*answer[ \t]+({_VERBS})\b", re.MULTILINE)
 _NO_DIRECTIVE = re.compile(rf"^[ \t]*(?:#|//|<!--)[ \t]*answer:?[ \t]+({_VERBS})\b", re.MULTILINE)
@@ -179,7 +182,7 @@ def _pattern_never_holds(known: _Set, document: Document) -> Iterator[Finding]:
 
 
 def _braces(known: _Set, document: Document) -> Iterator[Finding]:
-    """Placeholders in single braces, and those that are cloud-init's."""
+    """Placeholders in single braces, those that are cloud-init's, and statements of Jinja where nothing runs them."""
     text = document.text
     if document.family.name == "yaml" and user_data.kind_of(text) is user_data.TEMPLATE:
         yield Finding(
@@ -200,6 +203,15 @@ def _braces(known: _Set, document: Document) -> Iterator[Finding]:
             )
         if len(lines) > MOST_PROBLEMS:
             yield Finding(f"{document.key}: has {len(lines) - MOST_PROBLEMS:,} more labels in single braces")
+        statement = None if document.control.is_jinja else next(with_lines(text, _JINJA.finditer(text)), None)
+        if statement is not None:
+            line, match = statement
+            served = f"line {line} has {{% {match[1]} %}}, which the machine gets as it is written"
+            remedy = "Jinja fills documents of the text family alone"
+            if document.family.name == "text":
+                remedy = "for Jinja write '# answer: template jinja'"
+            off = document.family.templates_off
+            yield Finding(f"{document.key}: {served}: {remedy}; for another program's write {off}")
 
 
 def _comment_of_no_effect(_: _Set, document: Document) -> Iterator[Finding]:
