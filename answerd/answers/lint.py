@@ -18,9 +18,10 @@ from answerd.answers.gates import is_loader
 from answerd.answers.never_holds import never_holding
 from answerd.answers.sent_labels import SENT_LABELS, is_sent_by_itself
 from answerd.documents import Document
-from answerd.errors import MOST_PROBLEMS
+from answerd.errors import MOST_PROBLEMS, AnswerError
 from answerd.formats import ALL_EXTENSIONS, user_data
 from answerd.formats.control import CONTROL_KEYS
+from answerd.formats.family import line_and_column
 from answerd.formats.patterns import ComparedValues, form_under
 from answerd.identity import Kind, identity_of, mac_digits, normalize, without_pxelinux_prefix
 from answerd.short_texts import brief, with_lines
@@ -48,10 +49,24 @@ _OF_MACHINES = ("machine", "group", "id", "mac", "serial", "uuid", "hostname")
 ``match``."""
 
 _SINGLE_BRACES = re.compile(r"(?<![{$%\\#])\{[ \t]*([A-Za-z_][\w.:-]*)[ \t]*\}(?!\})")
+_JINJA = re.compile(
+    r"\{%[-+]?[ \t]*(if|for|set|macro|block|include|import|from|with|raw|filter|call|elif|else)\b[^\n]*?%\}"
+)
 _VERBS = "extends|members?|match|once|overlay|template|append|unset"
 _NO_COLON = re.compile(rf"^[ \t]*(?:#|//)[ \t]*answer[ \t]+({_VERBS})\b", re.MULTILINE)
 _NO_DIRECTIVE = re.compile(rf"^[ \t]*(?:#|//|<!--)[ \t]*answer:?[ \t]+({_VERBS})\b", re.MULTILINE)
 _KEYS = {"member": "members"}
+_EMPTIES_OF_DEBIAN = re.compile(r"^[ \t]*\S+[ \t]+(partman/confirm)[ \t]+boolean[ \t]+true\b", re.MULTILINE)
+_EMPTIES_OF_UBUNTU = re.compile(r"^autoinstall:.*\n(?:(?:[ \t#].*)?\n)*?[ \t]+(layout):", re.MULTILINE)
+_EMPTIES = {
+    "ks": re.compile(r"^[ \t]*(clearpart(?=[ \t].*--all\b)|zerombr)\b", re.MULTILINE),
+    "preseed": _EMPTIES_OF_DEBIAN,
+    "seed": _EMPTIES_OF_DEBIAN,
+    "toml": re.compile(r"^[ \t]*\[[ \t]*(disk[-_]setup)[ \t]*\]", re.MULTILINE),
+    "yaml": _EMPTIES_OF_UBUNTU,
+    "yml": _EMPTIES_OF_UBUNTU,
+}
+"""By format, what installs onto a disk without asking."""
 
 
 @dataclass(slots=True)
@@ -193,7 +208,7 @@ def _pattern_never_holds(known: _Set, document: Document) -> Iterator[Finding]:
 
 
 def _braces(known: _Set, document: Document) -> Iterator[Finding]:
-    """Placeholders in single braces, and those that are cloud-init's."""
+    """Placeholders in single braces, those that are cloud-init's, and statements of Jinja where nothing runs them."""
     text = document.text
     if document.family.name == "yaml" and user_data.kind_of(text) is user_data.TEMPLATE:
         yield Finding(
@@ -214,6 +229,15 @@ def _braces(known: _Set, document: Document) -> Iterator[Finding]:
             )
         if len(lines) > MOST_PROBLEMS:
             yield Finding(f"{document.key}: has {len(lines) - MOST_PROBLEMS:,} more labels in single braces")
+        statement = None if document.control.is_jinja else next(with_lines(text, _JINJA.finditer(text)), None)
+        if statement is not None:
+            line, match = statement
+            served = f"line {line} has {{% {match[1]} %}}, which the machine gets as it is written"
+            remedy = "Jinja fills documents of the text family alone"
+            if document.family.name == "text":
+                remedy = "for Jinja write '# answer: template jinja'"
+            off = document.family.templates_off
+            yield Finding(f"{document.key}: {served}: {remedy}; for another program's write {off}")
 
 
 def _comment_of_no_effect(_: _Set, document: Document) -> Iterator[Finding]:
@@ -279,6 +303,31 @@ def _hash_of_the_examples(_: _Set, document: Document) -> Iterator[Finding]:
         )
 
 
+def _default_that_empties_disks(known: _Set, document: Document) -> Iterator[Finding]:
+    """A default that installs without asking: it empties the disks of machines that nobody meant."""
+    pattern = _EMPTIES.get(document.key.format)
+    if document.key.kind is not Kind.DEFAULT or pattern is None:
+        return
+    try:
+        group = known.catalogue.extended_by(document)
+        layers = (*(known.catalogue.chain(group) if group is not None else ()), document)
+    except AnswerError:  # it is a problem of its own
+        return
+    defaults = known.catalogue.defaults
+    loaders = (one for extension in defaults if is_loader(extension) for one in defaults[extension])
+    if any(one.control.once is not None for one in (*layers, *loaders)):
+        return
+    for layer in reversed(layers):
+        if (match := pattern.search(layer.text)) is not None:
+            line, _ = line_and_column(layer.text, match.start(1))
+            where = f"line {line}" if layer is document else f"line {line} of {layer.key}"
+            yield Finding(
+                f"{document.key}: {where} has {match[1]}, so it empties the disks of machines that nothing else "
+                "claims: let a group claim those that are meant, or write once armed"
+            )
+            return
+
+
 Rule = Callable[[_Set, Document], Iterator[Finding]]
 """Yields what it finds in a document."""
 
@@ -290,6 +339,7 @@ _RULES: Sequence[Rule] = (
     _braces,
     _comment_of_no_effect,
     _hash_of_the_examples,
+    _default_that_empties_disks,
 )
 
 

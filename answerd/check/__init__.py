@@ -18,7 +18,6 @@ from functools import partial
 from answerd.answers.answer_secrets import known_values
 from answerd.answers.cases import CheckCase, RowCase, check_cases, machines_told, row_cases
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.compose import prepared_answer
 from answerd.answers.equal_claims import (
     EqualOverlays,
     equal_machines,
@@ -34,12 +33,12 @@ from answerd.answers.redaction import secrets_in_clear
 from answerd.answers.repeated_values import repetitions
 from answerd.answers.resolve import Answer, completed_facts, resolve
 from answerd.answers.select import select, selection_request
-from answerd.answers.sources import NO_SOURCES, REPORT, Sources, Values
+from answerd.answers.sources import NO_SOURCES, Sources, Values
+from answerd.check.installs import Installs
 from answerd.check.judging import Judge, Webhooks
 from answerd.documents import Document
 from answerd.errors import AnswerError, CannotFill, NotClaimed
 from answerd.facts import SHORTEST_BODY_IDENTITY
-from answerd.formats.family import Once
 from answerd.identity import identity_of
 from answerd.inventory.row import notes as row_notes
 from answerd.inventory.row import unnamed_addresses
@@ -100,7 +99,7 @@ def check(
     tried = [*check_cases(catalogue, words=words), *(case for of_row in of_rows for case in of_row.cases)]
     if told := machines_told(tried):
         found.notes.add(tried_with_words(told))
-    installs = _SilentInstalls()
+    installs = Installs(catalogue, untried)
     labels = MissingLabels(catalogue)
     overlays = EqualOverlays()
     render = _Rendering(catalogue, sources, found, labels, strict)
@@ -154,41 +153,6 @@ def _file_verdict(found: Findings, judge: Judge, trial: CheckCase, answer: Answe
     for finding in judge.placed(verdict.findings, answer):
         _file(found, f"{trial.label}: {finding}", trial)
     found.notes.update(f"{trial.label}: {warning}" for warning in judge.placed(verdict.warnings, answer))
-
-
-class _SilentInstalls:
-    """The documents with ``once`` that install machines which cannot report that they are done."""
-
-    def __init__(self) -> None:
-        self._machines: dict[Document, dict[str, str]] = {}
-        self._reporting: set[str] = set()
-
-    def record(self, name: str, answer: Answer) -> None:
-        """Count an answer that a machine of this name would get."""
-        layers = answer.selection.layers
-        machine = identity_of(name)
-        if REPORT in prepared_answer(layers, may_be_blank=True).labels():
-            self._reporting.add(machine)
-        deciding = next((layer for layer in reversed(layers) if layer.control.once is not None), None)
-        if deciding is not None and deciding.control.once is not Once.OFF:
-            self._machines.setdefault(deciding, {}).setdefault(machine, name)
-
-    def record_untried(self, name: str) -> None:
-        """Count a machine with an answer that could not be made: it may have the report."""
-        self._reporting.add(identity_of(name))
-
-    def notes(self) -> Iterator[str]:
-        """Yield a note for each of these documents."""
-        for document, machines in self._machines.items():
-            silent = [name for machine, name in machines.items() if machine not in self._reporting]
-            if silent:
-                who = "its machines"
-                if len(silent) < len(machines):
-                    who = f"{len(silent)} of its {len(machines)} machines, such as {printable(silent[0])},"
-                yield (
-                    f"{document.key}: once, but no answer of {who} has {{{{ report }}}}: "
-                    "nothing will say when an install is done"
-                )
 
 
 @dataclass(frozen=True, slots=True)

@@ -156,6 +156,9 @@ def _judge_cloud_config(document: _Document, values: Mapping[str, Any], above: P
         else:
             continue
         del judged[key]
+    if "autoinstall" in values and "packages" in values:
+        message = "installed on the system that runs the installer; for the new one put it below 'autoinstall:'"
+        document.warn(message, (*above, "packages"))
     document.judge("cloud-config", judged, CLOUD_INIT, above)
     document.refuse_unknown_zone(values.get("timezone"), (*above, "timezone"))
     for user, path in _users(values):

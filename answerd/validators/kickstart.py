@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -38,6 +38,23 @@ MOST_KEPT = 200
 """Uses of one command of which pykickstart keeps what they say: it compares each new one, such as a user, with all."""
 
 _INCLUDE = re.compile(r"%(?:include|ksappend)")
+_INCLUDED = re.compile(r"^[ \t]*%(?:include|ksappend)\b", re.MULTILINE)
+_PACKAGES = re.compile(r"^%packages\b", re.MULTILINE)
+_SOURCE = "installation source, such as url (unless inst.repo or the boot medium gives one)"
+_NEEDED: Mapping[str, frozenset[str]] = {
+    _SOURCE: frozenset(
+        {"url", "cdrom", "harddrive", "hmc", "nfs", "liveimg", "ostreesetup", "ostreecontainer", "bootc", "rhsm"}
+    ),
+    "rootpw, user or sshkey": frozenset({"rootpw", "user", "sshkey"}),
+    "disk layout, such as autopart": frozenset(
+        {"autopart", "part", "partition", "logvol", "raid", "btrfs", "mount", "volgroup"}
+    ),
+}
+"""The commands of which Anaconda needs one each, by what they are."""
+
+_ASKING = frozenset({"interactive", "rescue", "upgrade"})
+"""Commands of kickstarts that are to ask, or that install nothing."""
+
 _DIALECT = re.compile(r"(RHEL|F)(\d+)")
 _UNKNOWN = "unrecognized arguments"
 _OPTION = re.compile(r"--[a-z][a-z-]*(?==|\Z)")
@@ -96,6 +113,8 @@ def judge(answer: JudgedAnswer, remarks: Remarks) -> ToolRequest:
         remarks.quote_refusal(finding.message, finding.line)
     for warning in reading.warnings:
         remarks.quote_warning(warning.message, warning.line)
+    if not reading.findings:  # else it may be for another installer, as that of ESXi
+        _judge_whether_it_asks(text, remarks)
     newest = f"RHEL{NEWEST_RHEL}"
     if not stated and not reading.findings and reading.dialect != newest:
         message = f"{newest} does not take it, {reading.dialect} does: write '#version={reading.dialect}'"
@@ -147,17 +166,37 @@ def _without_long_lines(text: str) -> tuple[str, bool]:
     return "".join(lines), is_whole
 
 
-def _judge_zone(text: str, remarks: Remarks) -> None:
-    """Judge the zone of ``timezone``, which pykickstart takes as it is: Anaconda then asks on the screen."""
-    is_command = True  # not a line of a section, such as a script
+def _commands(text: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield the words of each line that is of no section, such as a script, with its number."""
+    is_command = True
     for number, line in enumerate(text.splitlines(), 1):
         words = line.split()
         if words and words[0].startswith("%"):
             is_command = words[0] == "%end"
-        elif is_command and words[:1] == ["timezone"]:
+        elif is_command and words and not words[0].startswith("#"):
+            yield number, words
+
+
+def _judge_zone(text: str, remarks: Remarks) -> None:
+    """Judge the zone of ``timezone``, which pykickstart takes as it is: Anaconda then asks on the screen."""
+    for number, words in _commands(text):
+        if words[0] == "timezone":
             zone = _stated_zone(words[1:])
             if zone and (wrong := unknown_zone(zone, remarks)):
                 remarks.refuse(wrong, "timezone", number)
+
+
+def _judge_whether_it_asks(text: str, remarks: Remarks) -> None:
+    """Warn where Anaconda cannot install without asking. A text with nothing that it needs, and without packages, is
+    taken for a part of a kickstart; what an included file has is not known. Many sites name the source by inst.repo,
+    so a source that is missing alone is no reason."""
+    if _INCLUDED.search(text):
+        return
+    names = {words[0] for _, words in _commands(text)}
+    lacking = [what for what, commands in _NEEDED.items() if names.isdisjoint(commands)]
+    is_part = len(lacking) == len(_NEEDED) and not _PACKAGES.search(text)
+    if lacking not in ([], [_SOURCE]) and not is_part and names.isdisjoint(_ASKING):
+        remarks.warn(f"Anaconda will stop and ask: no {', no '.join(lacking)}")
 
 
 def _stated_zone(words: Sequence[str]) -> str:

@@ -24,6 +24,8 @@ def autoinstall(text: str) -> str:
 
 # fmt: off
 TAKEN = {
+    "a host name with a domain": autoinstall(WHO.replace("hostname: a", "hostname: PC-101-01.example.org")),
+    "a host name that is not filled": autoinstall(WHO.replace("hostname: a", "hostname: 'pc-{{ id }}'")),
     "a blank line before the header": f"\n\n{autoinstall(WHO)}",
     "a comment behind the header": f"#cloud-config  of all web servers\nautoinstall: {{version: 1, {WHO}}}\n",
     "a header in other letters": "#Cloud-Config\nruncmd: [a]\n",
@@ -77,6 +79,12 @@ REFUSED: dict[str, tuple[str, str, str]] = {
     "a section outside autoinstall": (config("late-commands: [a]"), "late-commands", "not under 'autoinstall:'"),
     "a reserved user": (autoinstall(WHO.replace("ops", "admin")), "autoinstall.identity.username",
                         "does not use itself"),
+    "a host name with a blank": (autoinstall(WHO.replace("hostname: a", "hostname: PC 101-01")),
+        "autoinstall.identity.hostname", "must be a host name"),
+    "a host name with other letters": (autoinstall(WHO.replace("hostname: a", "hostname: PC_ä!")),
+        "autoinstall.identity.hostname", "must be a host name"),
+    "a long host name": (autoinstall(WHO.replace("hostname: a", f"hostname: {'a' * 65}")),
+        "autoinstall.identity.hostname", "at most 64"),
     "root": (autoinstall(WHO.replace("ops", "root")), "autoinstall.identity.username", "does not use itself"),
     "a user's name in capitals": (autoinstall(WHO.replace("ops", "Ops")), "autoinstall.identity.username",
                                   "small letters"),
@@ -116,6 +124,16 @@ def test_a_key_that_the_installer_passes_over_is_a_warning_and_a_misspelled_one_
     verdict = judged(autoinstall(f"{WHO}\n  ssh: {{banner: a, authorised-keys: []}}\n  colour: red"))
     assert [warning.path for warning in verdict.warnings] == ["autoinstall.ssh.banner", "autoinstall.colour"]
     assert [finding.path for finding in verdict.findings] == ["autoinstall.ssh.authorised-keys"]
+
+
+def test_packages_beside_autoinstall_are_said_to_be_those_of_the_live_system() -> None:
+    beside = judged(autoinstall(WHO) + "packages: [vim]\n").warnings
+    assert [(warning.path, "for the new one" in warning.message, warning.line) for warning in beside] == [
+        ("packages", True, 5)
+    ]
+    assert judged(autoinstall(f"{WHO}\n  packages: [vim]")).warnings == ()
+    assert judged(autoinstall("user-data: {packages: [vim]}")).warnings == ()
+    assert judged(config("packages: [vim]")).warnings == ()
 
 
 def test_the_line_of_a_key_that_is_wrong_is_its_own() -> None:

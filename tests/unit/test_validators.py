@@ -44,7 +44,7 @@ IGNITION: dict[str, Any] = {
     "passwd": {"users": [{"name": "core"}]},
 }
 YAST = 'xmlns="http://www.suse.com/1.0/yast2ns"'
-KICKSTART = "lang en_US.UTF-8\nrootpw --lock\n%packages\n@core\n%end\n%post\necho done\n%end\n"
+KICKSTART = "cdrom\nrootpw --lock\nautopart\n%packages\n%end\n%post\necho done\n%end\n"
 
 
 def judged(text: str, extension: str) -> Verdict:
@@ -110,6 +110,10 @@ VALID: list[tuple[str, str, str]] = [
      "#cloud-config\napt: {sources: {mine: {source: 'deb a b c', keyid: A}}}\nyum_repos: {epel: {baseurl: x}}\n"),
     ("a preseed with a zone", "preseed", "d-i time/zone string Europe/Berlin\n"),
     ("a kickstart", "ks", KICKSTART),
+    ("a part of a kickstart", "ks", "lang C\n%post\nautopart\n%end\n"),
+    ("a kickstart with parts elsewhere", "ks", "cdrom\n%include /tmp/disks\n%packages\n%end\n"),
+    ("a kickstart that is to ask", "ks", "#version=RHEL6\ncdrom\ninteractive\n%packages\n%end\n"),
+    ("a kickstart of an image", "ks", "ostreecontainer --url=a\nsshkey --username=root k\nmount /dev/sda1 /\n"),
     ("a certificate that is included", "ks", "%certificate --filename a.pem --dir /etc\n%include /tmp/a\n%end\n"),
     ("an AutoYaST profile with the doctype of its manual", "autoyast",
      '<?xml version="1.0"?><!DOCTYPE profile SYSTEM "/usr/share/autoinstall/dtd/profile.dtd">'
@@ -256,6 +260,8 @@ DOUBTFUL: list[tuple[str, str, str, str]] = [
     ("XML in another encoding", "xml", '<?xml version="1.0" encoding="utf-16"?><a/>', ""),
     ("a kickstart command to be dropped", "ks", "#version=RHEL8\ninstall\n", ""),
     ("a kickstart for an unknown syntax", "ks", "#version=SUSE99\nlang en_US\n", ""),
+    ("a kickstart without a source", "ks", KICKSTART.replace("cdrom", "# cdrom"), ""),
+    ("a kickstart with packages alone", "ks", "lang C\n%packages\n@core\n%end\n", ""),
 ]
 JUDGES: list[tuple[str, str, str, tuple[str, ...]]] = [
     ("cloud-config", "yaml", "#cloud-config\nhostname: n1\n", ("YAML syntax", "cloud-config rules")),
@@ -650,6 +656,15 @@ def test_the_syntax_that_takes_a_kickstart_is_named_with_how_to_state_it(text: s
         [sentence] = said
         assert f"'#version={dialect}'" in sentence
         assert judged(f"#version={dialect}\n{text}", "ks").valid
+
+
+def test_a_kickstart_is_told_what_anaconda_will_ask_for() -> None:
+    text = "rootpw --lock\nignoredisk --only-use=sda\nclearpart --all\n%packages\n%end\n%post\nurl\nautopart\n%end\n"
+    assert [warning.message for warning in judged(text, "ks").warnings] == [
+        "Anaconda will stop and ask: no installation source, such as url (unless inst.repo or the boot medium gives "
+        "one), no disk layout, such as autopart"
+    ]
+    assert judged(f"autopart\n{text}", "ks").warnings == (), "inst.repo may give the source"
 
 
 @pytest.mark.parametrize(
