@@ -478,7 +478,7 @@ def test_a_process_that_never_wrote_refuses_with_a_sentence_where_the_file_has_v
     states.path.rename(states.path.with_name("elsewhere"))
     process.live.current()
     assert process.live.key
-    with pytest.raises(StatesUnknown, match="has vanished"):
+    with pytest.raises(StatesUnknown, match="has vanished: do not restart the service"):
         process.give("node1")
     with pytest.raises(StoreError, match="has vanished"):
         process.report("node1")
