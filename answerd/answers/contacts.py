@@ -37,13 +37,12 @@ class Asked(NamedTuple):
 
 
 def key_of(facts: Facts, name: str) -> str | None:
-    """Return a text by which the requests of one machine are told from others, for a few microseconds: its name, or the
-    first of its hardware identities. None where it says nothing of itself."""
-    if name:
-        return name
-    if facts.path.macs:
-        return facts.path.macs[0]
-    return next((value for label in _HARDWARE if (value := facts.first(label))), None)
+    """Return a text by which the requests of one machine are told from others, for a few microseconds: its name and the
+    first of its hardware identities, because a name may be that of other hardware from one request to the next. None
+    where it says nothing of itself."""
+    macs = facts.path.macs
+    hardware = macs[0] if macs else next((value for label in _HARDWARE if (value := facts.first(label))), "")
+    return f"{name} {hardware}" if name else hardware or None
 
 
 def without_large_body(request: Request) -> Request:
