@@ -11,6 +11,7 @@ from answerd.answers.secret_names import redacted_cell
 from answerd.facts import Facts, Request
 from answerd.identity import identity_of, spelled_address
 from answerd.installs.contacts import Contact, Held
+from answerd.installs.hardware import NOBODY, Names
 from answerd.installs.tokens import without_tokens
 from answerd.shared_values import BUILT_IN, MAC, SERIAL, UUID, SharedValues
 from answerd.short_texts import cut, printable
@@ -25,7 +26,8 @@ _HARDWARE: Final = ("mac", "serial", "uuid")
 
 class Asked(NamedTuple):
     """A request of a machine whose last contact is kept, as it waits to be written. ``name`` is that of its row,
-    document or member; empty where it has none. ``shared`` are the values that many machines have."""
+    document or member; empty where it has none. ``shared`` are the values that many machines have, ``tied`` identities
+    of its row that it did not say."""
 
     request: Request
     name: str
@@ -34,6 +36,7 @@ class Asked(NamedTuple):
     got: str
     held: Held
     shared: SharedValues = BUILT_IN
+    tied: Names = NOBODY
 
 
 def key_of(facts: Facts, name: str) -> str | None:
@@ -58,6 +61,7 @@ def contact_of(asked: Asked) -> Contact | None:
     texts = dict(_hardware_of(facts))
     if asked.name:
         texts = {identity_of(asked.name): asked.name, **texts}
+    texts.update((identity, text[1:]) for identity, text in asked.tied.items())
     if not texts:
         return None
     path = without_tokens(printable(asked.request.path))
