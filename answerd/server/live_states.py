@@ -36,6 +36,7 @@ from answerd.installs.events import Event, Kind, audited
 from answerd.installs.hardware import NAME, NOBODY, Names, RowOf, board_in
 from answerd.installs.records import MOST_COMPANIONS, MOST_STRANGERS, InstallMemory, Remembered, ReportedOn, no_row
 from answerd.installs.reports import Report
+from answerd.installs.sentences import moment
 from answerd.installs.states import Order
 from answerd.installs.tokens import TokenSubject
 from answerd.inventory.row import Row
@@ -65,6 +66,9 @@ MOST_SIGHTINGS: Final = 1_000
 """Unknown machines that wait to be written."""
 
 _TIDIED_AT_ONCE: Final = 50
+
+_BEHIND_SECONDS: Final = 60.0
+"""How far the clock may be behind the newest state without a warning: that of another node may be ahead a little."""
 
 _NOT_GIVEN: Final = "this machine cannot be given what installs it: {}"
 
@@ -111,7 +115,15 @@ class StatesAtFork:
         self.own_url = config.own_url
         self.scheme = "http" if config.tls_cert is None else "https"
         # A clock that no other program sets: time never goes back, and never jumps while the service runs.
-        self._clock_offset = max(time.time(), self.memory.newest) - _running()
+        now, newest = time.time(), self.memory.newest
+        self._clock_offset = max(now, newest) - _running()
+        self.warning = ""
+        """That the system's clock is behind the states; empty where it is not."""
+        if newest - now > _BEHIND_SECONDS:
+            self.warning = (
+                f"the clock says {moment(now)}, and the newest state of an install is of {moment(newest)}: one of them "
+                "is wrong; states go on from the later time, set the clock and restart the service"
+            )
 
     def now(self) -> float:
         return self._clock_offset + _running()
