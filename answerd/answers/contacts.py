@@ -11,6 +11,7 @@ from answerd.answers.secret_names import redacted_cell
 from answerd.facts import Facts, Request
 from answerd.identity import identity_of, spelled_address
 from answerd.installs.contacts import Contact, Held
+from answerd.installs.hardware import NOBODY, Names
 from answerd.installs.tokens import without_tokens
 from answerd.shared_values import BUILT_IN, HARDWARE, MAC, SERIAL, UUID, SharedValues
 from answerd.short_texts import cut, printable
@@ -24,7 +25,8 @@ _MOST_IDENTITIES: Final = 32
 
 class Asked(NamedTuple):
     """A request of a machine whose last contact is kept, as it waits to be written. ``name`` is that of its row,
-    document or member; empty where it has none. ``shared`` are the values that many machines have."""
+    document or member; empty where it has none. ``shared`` are the values that many machines have, ``tied`` identities
+    of its row that it did not say."""
 
     request: Request
     name: str
@@ -33,16 +35,16 @@ class Asked(NamedTuple):
     got: str
     held: Held
     shared: SharedValues = BUILT_IN
+    tied: Names = NOBODY
 
 
 def key_of(facts: Facts, name: str) -> str | None:
-    """Return a text by which the requests of one machine are told from others, for a few microseconds: its name, or the
-    first of its hardware identities. None where it says nothing of itself."""
-    if name:
-        return name
-    if facts.path.macs:
-        return facts.path.macs[0]
-    return next((value for label in HARDWARE if (value := facts.first(label))), None)
+    """Return a text by which the requests of one machine are told from others, for a few microseconds: its name and the
+    first of its hardware identities, because a name may be that of other hardware from one request to the next. None
+    where it says nothing of itself."""
+    macs = facts.path.macs
+    hardware = macs[0] if macs else next((value for label in HARDWARE if (value := facts.first(label))), "")
+    return f"{name} {hardware}" if name else hardware or None
 
 
 def without_large_body(request: Request) -> Request:
@@ -58,6 +60,7 @@ def contact_of(asked: Asked) -> Contact | None:
     texts = dict(_hardware_of(facts))
     if asked.name:
         texts = {identity_of(asked.name): asked.name, **texts}
+    texts.update((identity, text[1:]) for identity, text in asked.tied.items())
     if not texts:
         return None
     path = without_tokens(printable(asked.request.path))

@@ -7,7 +7,9 @@ Usage:
 `backup` writes a consistent copy of the database (documents, inventories, their
 history, states of installs) to a new file, while the service runs. Of a
 directory of documents it holds the documents, and the states of
-SERVICE_STATE_PATH. The file holds password hashes: it has mode 0600.
+SERVICE_STATE_PATH. Where these are not there and a document has `once`, it is
+written without them, and the exit status is 1. The file holds password hashes:
+it has mode 0600.
 
 `restore` replaces the documents of the database and their history by those of a
 backup, in one transaction, and merges the states of installs with those that
@@ -27,8 +29,8 @@ Options:
 
 Exit status:
   0  it worked
-  1  it did not, or a document could not be taken; the reason is on standard
-     error
+  1  it did not, or a document or the states could not be taken; the reason is
+     on standard error
   2  the command line is wrong, or a file on it is not there
 
 Examples:
@@ -45,15 +47,26 @@ from __future__ import annotations
 from pathlib import Path
 from time import time
 
+from answerd.answers.operator_names import asks_for_states
 from answerd.commands import WRONG_USAGE, Arguments, CommandError
 from answerd.commands.documents import announce_store, configured_store, settings
 from answerd.commands.own_changes import own_author, user_name
 from answerd.commands.terminal import counted, printable_line, say, say_each
+from answerd.config import Config
 from answerd.installs.events import audited
 from answerd.short_texts import printable
-from answerd.store.backup import backup_database, backup_directory, restore_database, restore_directory, restore_shared
+from answerd.store.backup import (
+    backup_database,
+    backup_directory,
+    machines_in,
+    restore_database,
+    restore_directory,
+    restore_shared,
+)
 from answerd.store.files import FileStore
+from answerd.store.loader import loaded
 from answerd.store.opening import install_rules, open_existing_states, open_postgres
+from answerd.store.states import LOST
 
 
 def run(arguments: Arguments) -> int:
@@ -61,7 +74,7 @@ def run(arguments: Arguments) -> int:
 
 
 def back_up(arguments: Arguments) -> int:
-    """Write a backup. Exit status 1 where a document could not be taken."""
+    """Write a backup. Exit status 1 where a document could not be taken, or states are missing."""
     config = settings()
     store, file, force = configured_store(), arguments["FILE"], bool(arguments["--force"])
     if isinstance(store, FileStore):
@@ -69,14 +82,28 @@ def back_up(arguments: Arguments) -> int:
         summary = backup_directory(config.answers_dir, file, states=config.state_path, force=force, author=author)
         announce_store(store, summary.taken)
         say_each("not in the backup", (*summary.skipped, *summary.unreadable))
-        print(f"{counted(summary.taken, 'document')} of {printable_line(store.described)} are in {printable(file)}")
-        return 1 if summary.unreadable else 0
+        documents, states = counted(summary.taken, "document"), counted(machines_in(Path(file)), "state")
+        print(f"{documents} of {printable_line(store.described)} and {states} of installs are in {printable(file)}")
+        return 1 if _say_missing_states(config, store) or summary.unreadable else 0
     if Path(file).exists() and Path(config.db_path).exists() and Path(file).samefile(config.db_path):
         raise CommandError(f"{file} is the database itself: name another file")
     announce_store(store)
     backup_database(store, file, force=force)
-    print(f"{printable_line(store.described)} is in {printable(file)}")
+    states = counted(machines_in(Path(file)), "state")
+    print(f"{printable_line(store.described)} is in {printable(file)}, with {states} of installs")
     return 0
+
+
+def _say_missing_states(config: Config, store: FileStore) -> bool:
+    """Say that a backup of a directory lacks the states that its documents need; return whether it does. It fails for
+    it, because somebody reads what fails in cron. The first start of a service makes the file."""
+    if (config.state_path is not None and Path(config.state_path).exists()) or not asks_for_states(loaded(store)):
+        return False
+    why = "SERVICE_STATE_PATH is not set"
+    if config.state_path is not None:
+        why = f"{printable(config.state_path)} does not exist. If the service has run: {LOST}"
+    say(f"answerd: documents have `once`, and the backup has no states of installs: {why}")
+    return True
 
 
 def restore(arguments: Arguments) -> int:

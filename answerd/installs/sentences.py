@@ -61,7 +61,11 @@ def sentence(refused: Refused) -> str:
         )
     if refused.refusal is Refusal.FORMER:
         return f'{_former(refused)}; if this is other hardware: "{arm}"'
-    return f'{_subject(refused)} {_reason(refused.record, refused.refusal)}; "{arm}" lets it install{_again(refused)}'
+    done = f'; if it is installed: "{command("disarm", _typed(refused, quoted_names=True))}"'
+    return (
+        f'{_subject(refused)} {_reason(refused.record, refused.refusal)}; "{arm}" lets it install{_again(refused)}'
+        f"{done if refused.refusal is Refusal.EXHAUSTED else ''}"
+    )
 
 
 def script(refused: Refused, extension: str) -> bytes:
@@ -80,6 +84,8 @@ def script(refused: Refused, extension: str) -> bytes:
     arm = f"answerd arm {' '.join(orders)}"
     one_line = f"{lead}: {arm}"
     lines += [one_line] if len(one_line) <= SCREEN_WIDTH else [f"{lead}:", arm]
+    if refused.refusal is Refusal.EXHAUSTED:  # the report may be all that is missing, and another install wipes it
+        lines += ["If it is installed:", f"answerd disarm {' '.join(orders)}"]
     return "\n".join([*LOADERS[extension](lines), ""]).encode()
 
 

@@ -28,6 +28,7 @@ from answerd.errors import AnswerError, GateClosed, NotClaimed, NothingLoaded
 from answerd.facts import LARGE, STATE, Facts, Request
 from answerd.formats.family import Once
 from answerd.installs.contacts import OPENED_BY_ARM, Held
+from answerd.installs.hardware import NOBODY, Names
 from answerd.installs.reports import joined
 from answerd.installs.tokens import without_tokens
 from answerd.long_work import run_long
@@ -262,7 +263,7 @@ def _note_given(installs: LiveStates, catalogue: Catalogue, facts: Facts, answer
 
 def _note_refused(installs: LiveStates, catalogue: Catalogue, facts: Facts, error: AnswerError) -> None:
     """Note the last contact of a machine that got an error and has a name, that is claimed and got one without a name,
-    or that a gate refused."""
+    that a gate refused, or that is known by hardware that came with what it says."""
     try:
         known = catalogue.facts(facts)
     except AnswerError:  # it is not known which row it has
@@ -273,8 +274,11 @@ def _note_refused(installs: LiveStates, catalogue: Catalogue, facts: Facts, erro
         for names in (catalogue.machines, catalogue.members):
             own = known.identities_held_in(names.intersection)
             name = name or next((text for one, text in known.identities.items() if one in own), "")
-    if name or held or not isinstance(error, NotClaimed):  # one that nothing claims is noted as unknown
-        installs.note_contact(facts, name, OF_ERRORS[type(error)], error.reason, held)
+    tied: tuple[str, Names] | None = name, NOBODY
+    if not name and isinstance(error, NotClaimed):  # one that nothing ties to a machine is noted as unknown alone
+        tied = installs.tied_to(catalogue, facts)
+    if tied is not None:
+        installs.note_contact(facts, tied[0], OF_ERRORS[type(error)], error.reason, held, tied[1])
 
 
 def _for_whom(answer: Answer, facts: Facts) -> str:

@@ -33,11 +33,13 @@ from answerd.facts import Facts
 from answerd.fault_log import FaultLog
 from answerd.installs.contacts import Held, Pending
 from answerd.installs.events import Event, Kind, audited
-from answerd.installs.hardware import NAME, Names, RowOf
+from answerd.installs.hardware import NAME, NOBODY, Names, RowOf, board_in
 from answerd.installs.records import MOST_COMPANIONS, MOST_STRANGERS, InstallMemory, Remembered, ReportedOn, no_row
 from answerd.installs.reports import Report
+from answerd.installs.sentences import moment
 from answerd.installs.states import Order
 from answerd.installs.tokens import TokenSubject
+from answerd.inventory.row import Row
 from answerd.server.http.responses import Client
 from answerd.server.request_log import RequestLog
 from answerd.server.threads import Lock, in_pool, in_thread
@@ -64,6 +66,9 @@ MOST_SIGHTINGS: Final = 1_000
 """Unknown machines that wait to be written."""
 
 _TIDIED_AT_ONCE: Final = 50
+
+_BEHIND_SECONDS: Final = 60.0
+"""How far the clock may be behind the newest state without a warning: that of another node may be ahead a little."""
 
 _NOT_GIVEN: Final = "this machine cannot be given what installs it: {}"
 
@@ -110,7 +115,15 @@ class StatesAtFork:
         self.own_url = config.own_url
         self.scheme = "http" if config.tls_cert is None else "https"
         # A clock that no other program sets: time never goes back, and never jumps while the service runs.
-        self._clock_offset = max(time.time(), self.memory.newest) - _running()
+        now, newest = time.time(), self.memory.newest
+        self._clock_offset = max(now, newest) - _running()
+        self.warning = ""
+        """That the system's clock is behind the states; empty where it is not."""
+        if newest - now > _BEHIND_SECONDS:
+            self.warning = (
+                f"the clock says {moment(now)}, and the newest state of an install is of {moment(newest)}: one of them "
+                "is wrong; states go on from the later time, set the clock and restart the service"
+            )
 
     def now(self) -> float:
         return self._clock_offset + _running()
@@ -264,12 +277,29 @@ class LiveStates:
         else:
             self._sightings[identity] = _together(before, Sighting(machine, now, now, ""))
 
-    def note_contact(self, facts: Facts, name: str, status: int, got: str, held: Held = Held.NOT) -> None:
-        """Note the last contact of a machine; ``name`` is that of its row, document or member. Returns at once."""
+    def tied_to(self, catalogue: Catalogue, facts: Facts) -> tuple[str, Names] | None:
+        """Return the name of the row to whose machine the hardware of a request is tied that nothing claims, with the
+        identities of that row that came with it; both empty where the machine is known and has no row. None where
+        nothing came before with what it says, or with that of several rows."""
+        ties, find, held = self._memory.ties, row_finder(catalogue), self._memory.by_identity
+        said = carried_names(catalogue, facts.said, self._memory)
+        board = board_in(said)
+        seen = [one for one in said if one in ties.of or one in held]
+        known = [one for one in seen if not (ties.is_mac(one) and ties.moves(one, *board))]
+        rows = {other: row for one in known for other in ties.tied(one) if isinstance(row := find(other), Row)}
+        if not known or len({row.id for row in rows.values()}) > 1:
+            return None
+        return next((row.name for row in rows.values()), ""), ties.named(rows)
+
+    def note_contact(
+        self, facts: Facts, name: str, status: int, got: str, held: Held = Held.NOT, tied: Names = NOBODY
+    ) -> None:
+        """Note the last contact of a machine; ``name`` is that of its row, document or member, and ``tied`` are
+        identities of its row that it did not say. Returns at once."""
         key = key_of(facts, name)
         if key is not None:
             request = without_large_body(facts.request)
-            asked = Asked(request, name, self.now(), status, got, held, facts.shared)
+            asked = Asked(request, name, self.now(), status, got, held, facts.shared, tied)
             self._contacts.note(key, asked, (status, held))
 
     # --- reading ---------------------------------------------------------------------------------------------------

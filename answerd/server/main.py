@@ -97,6 +97,8 @@ def prepare(config: Config, log: RequestLog, make_console: ConsoleFactory | None
     parts.sources = replace(parts.sources, certificate=lambda: parts.certificate)
     if states is not None:
         parts.installs = StatesAtFork(states, config)
+        if parts.installs.warning:
+            log.line(f"warning: {parts.installs.warning}")
     if has_admin:
         parts.feed = RequestFeed(places.count)
     parts.log_fingerprint()

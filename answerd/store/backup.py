@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from answerd.installs.records import InstallMemory, held_records
 from answerd.installs.states import Rules
-from answerd.short_texts import printable
+from answerd.short_texts import join_limited, printable
 from answerd.store import (
     NOBODY,
     WRITER_WAIT_SECONDS,
@@ -30,12 +30,13 @@ from answerd.store import (
     no_progress,
 )
 from answerd.store.file_io import make_directories
+from answerd.store.layout import flat_name
 from answerd.store.postgres_copy import TRIGGERS, rows_of_events
-from answerd.store.schema import DOCUMENTS, STATES, migrate
+from answerd.store.schema import DOCUMENTS
 from answerd.store.sqlite import FILE_MODE, SqliteFile, SqliteStore
 from answerd.store.state_sync import DatabaseStates, shared_key, store_events
 from answerd.store.state_tables import COLUMNS, OWN, Sighting, run, setting, write_sightings
-from answerd.store.states import Position, caught_up
+from answerd.store.states import Position, caught_up, make_tables
 from answerd.store.transfer import (
     Directory,
     ImportSummary,
@@ -49,6 +50,9 @@ if TYPE_CHECKING:
 
 _DOCUMENT_TABLES = {"documents", "changes"}
 """The tables of a database that are no states of installs."""
+
+_MOST_SHOWN = 8
+"""Files that are named as those that a restore replaces."""
 
 _MERGE_STATES = (
     """INSERT OR REPLACE INTO main.install_settings (name, value) SELECT name, value FROM source.install_settings
@@ -129,12 +133,14 @@ def restore_directory(
 ) -> Restored:
     """Write the documents of a backup into a directory, and the states of installs into the file ``states``.
 
-    Raises `StoreError`: also where there are states already and ``force`` is not given.
+    Raises `StoreError`: also where there are documents or states already and ``force`` is not given.
     """
     with tempfile.TemporaryDirectory(prefix="answerd-restore-") as scratch:
         copy = checked_copy(path, scratch)
+        if not force:
+            _refuse_used(copy, Path(directory), None if states is None else Path(states))
         if states is not None:
-            _open_states(states, force=force)
+            make_tables(SqliteFile(states))
         summary = export_directory(copy, directory, force=force)
         if states is not None:
             merge_states(copy.path, states)
@@ -258,15 +264,27 @@ def _tables(database: sqlite3.Connection, schema: str) -> set[str]:
     return {name for (name,) in named if not name.startswith("sqlite_")}
 
 
-def _open_states(path: str | Path, *, force: bool) -> None:
-    """Make the file for states where it is missing. Raises `StoreError` where it is not empty, unless ``force``."""
-    file = SqliteFile(path)
-    with file.faults("opened"):
-        file.create()
-        with file.connected(WRITER_WAIT_SECONDS) as database:
-            migrate(database, file.path, STATES)
-    if not force and not is_empty(file.path):
-        raise StoreError(f"{printable(str(path))} holds states already: --force merges those of the backup with them")
+def _refuse_used(backup: SqliteStore, directory: Path, states: Path | None) -> None:
+    """Raise `StoreError` where a restore without ``--force`` finds documents or states, with what it would do to them.
+    No file is made: a service would take an empty one for its states at the next start."""
+    used = []
+    try:
+        if directory.exists() and any(directory.iterdir()):
+            stored = [(flat_name(one.key), one.body) for one in backup.all() if not one.key.fault]
+            files = {name: directory / name for name, _ in stored}
+            other = [name for name, body in stored if files[name].is_file() and files[name].read_bytes() != body]
+            replaced = join_limited([printable(name) for name in sorted(other)], _MOST_SHOWN)
+            does = f"replaces {replaced}" if other else "replaces no text that is there"
+            used.append(f"{printable(str(directory))} is not empty: --force {does}")
+    except OSError as error:
+        raise StoreError(f"{printable(str(error.filename))} cannot be read: {error.strerror}") from None
+    if states is not None and states.exists():
+        with SqliteFile(states).faults("read"):
+            if not is_empty(states):
+                used.append(f"{printable(str(states))} holds states: --force merges those of the backup with them")
+    if used:
+        alone = "" if states is None else "; for the states alone, name an empty directory as SERVICE_ANSWERS_DIR"
+        raise StoreError(f"{'; '.join(used)}{alone}")
 
 
 def checked_copy(path: str | Path, scratch: str | Path) -> SqliteStore:

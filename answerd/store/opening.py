@@ -111,8 +111,13 @@ def open_existing_states(config: Config, beside: Store | None = None) -> States 
     if config.state_path is None:
         return None
     if not Path(config.state_path).exists():
+        from answerd.store.states import LOST  # noqa: PLC0415
+
         shown = printable(config.state_path)
-        raise StoreError(f"the file of states {shown} does not exist: SERVICE_STATE_PATH names it; serve makes it")
+        raise StoreError(
+            f"the file of states {shown}, which SERVICE_STATE_PATH names, does not exist. The first start of a service "
+            f"makes it; where it was there before: {LOST}"
+        )
     from answerd.store.states import open_state_file  # noqa: PLC0415
 
     return open_state_file(config.state_path, install_rules(config))[0]

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import peewee
 
-from answerd.identity import identity_of
+from answerd.identity import identity_of, spelled_address
 from answerd.installs.contacts import MOST_CONTACTS, Contact, Held
 from answerd.installs.events import AUDIT, NOT_SHOWN, Event, Kind, content_of, event_from, summary_of
 from answerd.installs.ids import new_id
@@ -356,6 +356,7 @@ _CONTACT = """
     VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (machine) DO UPDATE SET at = excluded.at,
     identities = excluded.identities, asked = excluded.asked, status = excluded.status, got = excluded.got,
     held = excluded.held, labels = excluded.labels WHERE excluded.at >= last_contacts.at"""
+_CONTACT_OF = "SELECT machine, at, identities, asked, status, got, held, labels FROM last_contacts WHERE machine = ?"
 _HAS_IDENTITY = "instr(' ' || identities || ' ', ?)"
 _KEEP_CONTACTS = """
     DELETE FROM last_contacts WHERE machine IN
@@ -367,8 +368,24 @@ def write_contacts(database: peewee.Database, contacts: Sequence[Contact]) -> No
     table."""
     run(database, _CONTACTS)
     run(database, "CREATE INDEX IF NOT EXISTS contacts_by_time ON last_contacts (at)")
-    run_many(database, _CONTACT, [(*row[:2], " ".join(row.identities), *row[3:]) for row in contacts])
+    for contact in contacts:
+        row = *contact[:2], " ".join(contact.identities), *contact[3:]
+        of_name = run(database, _CONTACT_OF, (contact.machine,)).fetchone()
+        if of_name is not None and _is_of_other_hardware(contact, of_name[2]):
+            # Both stay, the older one under its first identity: it may be that of another row now.
+            older, row = sorted((row, of_name), key=lambda one: float(one[1]))
+            own = identity_of(contact.machine)
+            first = next(one for one in str(older[2]).split(" ") if one != own)
+            run(database, _CONTACT, (spelled_address(first), *older[1:]))
+        run(database, _CONTACT, row)
     run(database, _KEEP_CONTACTS, (MOST_CONTACTS,))
+
+
+def _is_of_other_hardware(contact: Contact, identities: str) -> bool:
+    """Return whether a contact has its name with other hardware than one that is stored, which has some identities."""
+    own = {identity_of(contact.machine)}
+    said, before = {*contact.identities} - own, {*identities.split(" ")} - own
+    return bool(said and before) and said.isdisjoint(before)
 
 
 def contacts_in(database: peewee.Database, of: Set[str] | None = None) -> list[Contact]:

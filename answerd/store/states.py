@@ -172,6 +172,13 @@ def words_known(states: States | None, of: Set[str] | None = None) -> LastWords:
         return NO_WORDS
 
 
+LOST: Final = (
+    "do not restart the service, without this file every machine may install again; put the file back, or bring the "
+    'states back from a backup: "answerd restore FILE"'
+)
+"""What is to be done where the file of the states is not there."""
+
+
 class StateFile(States):
     """The states in one file. Holds no connection; any thread may use it."""
 
@@ -242,9 +249,12 @@ class StateFile(States):
         try:
             found = _inode(self.path)
         except FileNotFoundError:
-            raise StoreError(f"{self.path} has vanished: put it back, or restart the service without states") from None
+            raise StoreError(f"{self.path} has vanished: {LOST}") from None
         if found != self._inode:
-            raise StoreError(f"{self.path} was replaced by another file: restart the service to take its states")
+            raise StoreError(
+                f"{self.path} was replaced by another file: restart the service to take its states, once "
+                '"answerd installs" shows them'
+            )
 
     # --- writing ---------------------------------------------------------------------------------------------------
 

@@ -273,6 +273,35 @@ def test_a_machine_that_is_refused_or_gets_an_error_is_seen(serving: Callable[..
     assert listed("--waiting").keys() == expected - {"web-01"}
 
 
+def test_a_request_that_nothing_claims_counts_for_the_machine_that_its_hardware_is_tied_to(
+    serving: Callable[..., Service], tmp_path: Path
+) -> None:
+    """The loader says the serial number of its row, and cloud-init the address alone, which no row has."""
+    script = "#!ipxe\n# answer: match product=B450\n# answer: once\nboot\n"
+    table = "id,mac,serial\npc-20,52:54:00:00:00:0a,S20\n"
+    service = serving({"groups/room.ipxe": script, "inventory.csv": table}, SERVICE_STATE_PATH=tmp_path / "state.db")
+    here: dict[str, Any] = {"SERVICE_STATE_PATH": tmp_path / "state.db", "SERVICE_ANSWERS_DIR": tmp_path / "answers"}
+
+    def last(name: str) -> dict[str, Any]:
+        found = json.loads(run("install", name, "--json", **here).stdout)
+        return {**(found["last_contact"] or {}), "step": found["last_step"]}
+
+    asked = "/ipxe?mac=52:54:00:00:00:0b&serial=S20&product=B450"
+    assert service.get(asked).status == 200
+    wait_until(lambda: last("pc-20").get("status") == 200)
+    assert service.get("/52:54:00:00:00:0b/user-data").status == 404
+    assert service.get("/52:54:00:00:00:0c/user-data").status == 404  # a stranger
+    wait_until(lambda: last("pc-20").get("status") == 404)
+    for name in ("pc-20", "52:54:00:00:00:0b"):
+        assert (last(name)["asked"], last(name)["status"]) == ("/52:54:00:00:00:0b/user-data", 404)
+        assert last(name)["step"].startswith("404: no document claims")
+    unknown = json.loads(run("installs", "--unknown", "--json", **here).stdout)["unknown"]
+    assert {one["machine"] for one in unknown} == {"52:54:00:00:00:0b", "52:54:00:00:00:0c"}
+    assert service.get("/ipxe?mac=52:54:00:00:00:0d&product=B450").status == 200  # known, without a row
+    assert service.get("/52:54:00:00:00:0d/user-data").status == 404
+    wait_until(lambda: last("52:54:00:00:00:0d").get("status") == 404)
+
+
 def test_previews_use_what_a_machine_last_said(serving: Callable[..., Service], tmp_path: Path) -> None:
     group = "# answer: template on\n# answer: match product=R750*\nclearpart --drives={{ disks.0 }}\n"
     table = "id,mac\nweb-01,52:54:00:00:00:10\nweb-02,52:54:00:00:00:11\n"

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
 
-from answerd.answers.contacts import LARGEST_LABELS, Asked, contact_of, without_large_body
-from answerd.facts import Request
+from answerd.answers.contacts import LARGEST_LABELS, Asked, contact_of, key_of, without_large_body
+from answerd.facts import Facts, Request
 from answerd.installs.contacts import (
     KEPT_SECONDS,
     MOST_CONTACTS,
@@ -132,7 +133,7 @@ def states(tmp_path: Path) -> StateFile:
 def test_the_file_has_the_newest_of_each_machine_and_the_last_20_000(states: StateFile) -> None:
     assert states.contacts() == []
     states.note_contacts([contact("a", 2.0, "a", "s1"), contact("b", 1.0)])
-    states.note_contacts([contact("a", 1.0, "late")])  # by another process
+    states.note_contacts([contact("a", 1.0, "s1")])  # by another process
     states.note_contacts([contact("b", 3.0, status=404)])
     assert sorted(states.contacts()) == [contact("a", 2.0, "a", "s1"), contact("b", 3.0, status=404)]
     states.note_contacts([contact(f"m{number}", 10.0 + number) for number in range(MOST_CONTACTS - 1)])
@@ -154,9 +155,9 @@ def test_the_contacts_of_some_machines_are_those_that_have_one_of_their_identiti
 
 
 def test_a_contact_is_found_by_what_its_machine_said_last(states: StateFile) -> None:
-    states.note_contacts([contact("a", 1.0, "a", "s1", "shared"), contact("b", 1.0, "b", "shared")])
-    states.note_contacts([contact("a", 3.0, "a", "s2")])
-    states.note_contacts([contact("a", 2.0, "a", "s3")])  # late, by another process
+    states.note_contacts([contact("a", 1.0, "a", "m", "s1", "shared"), contact("b", 1.0, "b", "shared")])
+    states.note_contacts([contact("a", 3.0, "a", "m", "s2")])
+    states.note_contacts([contact("a", 2.0, "a", "m", "s3")])  # late, by another process
 
     def found(*identities: str) -> set[str]:
         return {one.machine for one in states.contacts({*identities})}
@@ -167,6 +168,44 @@ def test_a_contact_is_found_by_what_its_machine_said_last(states: StateFile) -> 
     states.note_contacts(many)
     assert (found("b"), found("a", "s2")) == (set(), {"a"})
     assert found(*[one.machine for one in many]) == {one.machine for one in many}
+
+
+def test_new_hardware_with_a_name_does_not_wait_for_the_minute_of_the_old_one() -> None:
+    """A board is exchanged, and refused as the old one was: an operator who looks is to see it."""
+    pending: Pending[str] = Pending()
+    for at, mac in enumerate(("98:fa:9b:00:00:0a", "98:fa:9b:00:00:0d")):
+        for query in (f"mac={mac}", f"mac={mac}&serial=S"):
+            key = key_of(Facts(Request("/ipxe", query, (), b"", "")), "node0657")
+            assert key is not None
+            pending.note(key, mac, "refused")
+            assert pending.take(float(at), 10) == ([mac] if "serial" not in query else [])
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_last_request_that_a_row_is_recognised_by_is_its_last_contact(states: StateFile, seed: int) -> None:
+    """Names go from one hardware to another, as where a board is exchanged and its row is written anew."""
+    draw = Random(seed)
+    boxes = [(f"m{number}", f"s{number}") for number in range(4)]
+    names = ["node1", "node2", "node3", "node4"]
+    pending: Pending[Contact] = Pending()
+    last: dict[str, float] = {}
+    for at in range(1, 40):
+        if draw.random() < 0.3:
+            draw.shuffle(names)
+        mac, serial = boxes[number := draw.randrange(len(boxes))]
+        name = names[number] if draw.random() < 0.7 else ""
+        query = f"mac={mac}&serial={serial}" if draw.random() < 0.5 else f"mac={mac}"
+        key = key_of(Facts(Request("/ks", query, (), b"", "")), name)
+        assert key is not None
+        said = [identity for identity in (name, *query.removeprefix("mac=").split("&serial=")) if identity]
+        pending.note(key, contact(said[0], float(at), *said), 200)
+        states.note_contacts(pending.take(float(at), 10))
+        last[mac] = float(at)
+    states.note_contacts(pending.take(1_000.0, 1_000))
+    index = ContactIndex(states.contacts())
+    for name, (mac, serial) in zip(names, boxes, strict=True):
+        found = index.of(record(name, mac, serial))
+        assert (found.at if found is not None else None) == last.get(mac)
 
 
 # --- how it is shown -------------------------------------------------------------------------------------------------

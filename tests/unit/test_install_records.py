@@ -15,8 +15,9 @@ from answerd.answers.operator_names import (
 )
 from answerd.errors import BrokenDocument, CannotFill, GateClosed, StatesUnknown
 from answerd.installs.hardware import SERIAL, Asked
-from answerd.installs.records import MOST_CARRIED
-from answerd.installs.states import Order, ReportKind, Rules, State
+from answerd.installs.records import MOST_CARRIED, Refused
+from answerd.installs.sentences import script, sentence
+from answerd.installs.states import Order, Record, Refusal, ReportKind, Rules, State
 from tests.support.fleet import Fleet
 from tests.support.installs import RememberedInstalls, known, memory_of
 
@@ -315,3 +316,11 @@ def test_an_infiniband_port_is_one_machine_however_it_is_said(site: Site, table:
         assert site.ask(f"mac={PORT}"), typed
         site.order(typed, Order.DISARM)
         assert not site.ask(f"mac={INFINIBAND}"), typed
+
+
+@pytest.mark.parametrize(("state", "offers"), [(State.EXHAUSTED, True), (State.INSTALLED, False)])
+def test_an_exhausted_machine_may_be_installed_and_only_its_report_missing(state: State, offers: bool) -> None:
+    refusal = Refusal.EXHAUSTED if state is State.EXHAUSTED else Refusal.INSTALLED
+    refused = Refused(refusal, Record("web-01", state=state, starts=5), "web-01", order=("web-01",))
+    assert ("answerd disarm web-01" in sentence(refused)) is offers
+    assert ("answerd disarm web-01" in script(refused, "ipxe").decode()) is offers

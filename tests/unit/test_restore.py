@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -235,6 +236,85 @@ def test_a_restore_merges_the_states_with_those_that_are_there(
     assert installed(shell) == {"web-01", "aa-bb-cc-dd-ee-01"}
     assert shell("restore", "--force", "backup.db").status == 0  # and again
     assert installed(shell) == {"web-01", "aa-bb-cc-dd-ee-01"}
+
+
+ONCE: dict[str, str | bytes] = {**SET, "groups/rack.ks": "# answer: members web-01\n# answer: once\n"}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_backup_says_how_many_states_are_in_it(shell: Shell, use: Callable[[str, str], None], kind: str) -> None:
+    use(kind, "one")
+    fill(shell, kind, "one")
+    states_made(shell, kind, "one")
+    counts = []
+    for at in range(2):
+        done = shell("backup", f"{at}.db")
+        assert done.status == 0, done.err
+        counts += re.findall(r"[0-9]+ states? of installs", done.out[-1])
+        assert shell("disarm", "web-01").status == 0
+    assert counts == ["0 states of installs", "1 state of installs"]
+    assert sorted(path.name for path in shell.place.glob("*.db*")) == ["0.db", "1.db"]
+
+
+@pytest.mark.parametrize("lost", ["the file", "the setting"])
+def test_a_backup_without_the_states_that_documents_need_is_written_and_fails(
+    shell: Shell, use: Callable[[str, str], None], lost: str
+) -> None:
+    """What fails is what cron reports. A service that has no install yet has the file."""
+    use("files", "one")
+    write_tree(shell.place / "one" / "answers", ONCE)
+    states_made(shell, "files", "one")
+    assert shell("backup", "new.db").status == 0
+    if lost == "the file":
+        (shell.place / "one" / "state.db").unlink()
+    else:
+        shell.monkeypatch.delenv("SERVICE_STATE_PATH")
+
+    done = shell("backup", "without.db")
+
+    assert done.status == 1
+    assert "the backup has no states of installs: " in done.err[-1]
+    assert ("do not restart the service" in done.err[-1]) == (lost == "the file")
+    assert "4 documents" in done.out[-1]
+    assert (shell.place / "without.db").is_file()
+    (shell.place / "one" / "answers" / "groups" / "rack.ks").write_text("# answer: members web-01\n")
+    assert shell("backup", "nothing-is-missing.db").status == 0
+
+
+def test_a_command_says_what_to_do_where_the_states_are_lost(shell: Shell, use: Callable[[str, str], None]) -> None:
+    use("files", "one")
+    fill(shell, "files", "one")
+    done = shell("installs")
+    assert done.status == 1
+    assert "do not restart the service" in done.err[-1]
+    assert "answerd restore FILE" in done.err[-1]
+
+
+def test_a_refused_restore_names_what_it_would_replace_and_makes_no_states(
+    shell: Shell, use: Callable[[str, str], None]
+) -> None:
+    """An empty file of states would open every gate at the next start."""
+    use("files", "one")
+    fill(shell, "files", "one")
+    states_made(shell, "files", "one")
+    assert shell("disarm", "web-01").status == 0
+    assert shell("backup", "backup.db").status == 0
+    (shell.place / "one" / "answers" / "default.ks").write_text("# of today\n")
+    refused = shell("restore", "backup.db").err[-1]
+    assert re.findall(r"--force (\w+)", refused) == ["replaces", "merges"]
+    assert re.findall(r"replaces (.*?);", refused) == ["default.ks"]
+
+    states = shell.place / "one" / "state.db"
+    states.unlink()
+    refused = shell("restore", "backup.db").err[-1]
+    assert re.findall(r"--force (\w+)", refused) == ["replaces"]
+    assert not states.exists()
+
+    shell.set(SERVICE_ANSWERS_DIR=shell.place / "aside")
+    assert "1 state of installs restored" in shell("restore", "backup.db").out[-1]
+    use("files", "one")
+    assert installed(shell) == {"web-01"}
+    assert (shell.place / "one" / "answers" / "default.ks").read_text() == "# of today\n"
 
 
 def test_a_restore_without_a_place_for_states_says_that_they_are_left_out(

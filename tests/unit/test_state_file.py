@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import sqlite3
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -22,6 +23,7 @@ from answerd.installs.events import Event, Kind
 from answerd.installs.hardware import MAC, NAME, SERIAL, Asked, Names
 from answerd.installs.records import InstallMemory, no_row
 from answerd.installs.reports import Report
+from answerd.installs.sentences import moment
 from answerd.installs.states import Gate, Order, ReportKind, Requested, Rules, State
 from answerd.installs.tokens import TokenSubject
 from answerd.server.live_states import MOST_SIGHTINGS, LiveStates, StatesAtFork
@@ -469,6 +471,15 @@ def test_a_file_that_vanished_can_be_read_again_only_once_it_is_back(
     process.give("node2")
 
 
+@pytest.mark.parametrize(("ahead", "warns"), [(-10.0, False), (50.0, False), (2 * 365 * 86_400.0, True)])
+def test_a_clock_that_is_behind_the_states_is_said_at_the_start(states: StateFile, ahead: float, warns: bool) -> None:
+    newest = time.time() + ahead
+    states.order(GivenOrder(Order.ARM, [one("node1")], newest, "here"), (InstallMemory(RULES), Position()))
+    warning = StatesAtFork(states, Config()).warning
+    assert (moment(newest) in warning) is warns
+    assert bool(warning) is warns
+
+
 @pytest.mark.parametrize("order", Order)
 def test_a_process_that_never_wrote_refuses_with_a_sentence_where_the_file_has_vanished(
     states: StateFile, order: Order
@@ -478,7 +489,7 @@ def test_a_process_that_never_wrote_refuses_with_a_sentence_where_the_file_has_v
     states.path.rename(states.path.with_name("elsewhere"))
     process.live.current()
     assert process.live.key
-    with pytest.raises(StatesUnknown, match="has vanished"):
+    with pytest.raises(StatesUnknown, match="has vanished: do not restart the service"):
         process.give("node1")
     with pytest.raises(StoreError, match="has vanished"):
         process.report("node1")
