@@ -65,7 +65,8 @@ class MachinePage:
         known = self._known(catalogue, name, show_secrets=show_secrets)
         record, visitor, contact, row = known.record, known.visitor, known.contact, known.row
         near = self._near(catalogue, known, may_edit_row=may_edit_row)
-        state = _digest(record, visitor, contact, near)
+        faults = backend.faults()
+        state = _digest(record, visitor, contact, near, faults)
         if request.wants_fragment and request.get("state") == state:
             return PageReply(b"", 204)
         documents = list(_documents_of(catalogue, name, row))
@@ -78,6 +79,7 @@ class MachinePage:
         if is_known and backend.installs is not None:
             row_address = _row_address(catalogue, known.identities, may_edit=may_edit_row)
             seen = _seen(known, near, answering, row_address, is_claimed=bool(answers))
+            seen = replace(seen, faults=faults)
             if backend.editing is not None and (row or documents):
                 seen = replace(seen, changes_address=changes_address(name))
             said = verdict(seen, Places(catalogue))
@@ -119,6 +121,7 @@ class MachinePage:
             changes_address=changes_address(name),
             show_secrets=show_secrets,
             is_known=is_known,
+            faults=faults,
             done=self._machines.done(request),
             notice=request.get("done"),
         )
