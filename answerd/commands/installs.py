@@ -81,16 +81,18 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
 from threading import Thread
 from typing import Any
+from urllib.parse import unquote
 
 from answerd.answers.answer_secrets import redacted_install
 from answerd.answers.machine_choice import Choice
 from answerd.answers.tally import added, added_counts, summary
-from answerd.answers.unclaimed import query_of, still_unclaimed, unknown_named, unknown_near
+from answerd.answers.unclaimed import query_of, query_of_said, still_unclaimed, unknown_named, unknown_near
 from answerd.commands import FAILED, WRONG_USAGE, Arguments, CommandError
 from answerd.commands.documents import configured_sources
 from answerd.commands.machines import choice_of, choosing, open_installs, say_unknown, state_counts
 from answerd.commands.remote import AdminApi, Shape
 from answerd.commands.terminal import counted, print_json, print_table, printable_line, say
+from answerd.identity import identity_of
 from answerd.installs.contacts import ContactIndex, contact_as_json
 from answerd.installs.sentences import command, quoted, shown_name
 from answerd.installs.shown import (
@@ -408,8 +410,9 @@ def _print_unknown(machine: UnknownMachine, *, as_json: bool) -> int:
         print_json(shown)
         return 0
     name, said = machine.machine, shown["facts"]
-    label = next((one for one in IDENTITY_COLUMNS if name in said.get(one, ())), "")
-    only = f" --said {quoted(f'{label}={name}')}" if label else ""
+    own = ((one, value) for one in (*IDENTITY_COLUMNS, *said) for value in said.get(one, ()))
+    label, sent = next((found for found in own if identity_of(found[1]) == identity_of(name)), ("", ""))
+    only = f" --said {quoted(f'{label}={sent}')}" if label else ""
     what = "only the default answers it" if machine.by_default else "nothing claims it"
     print(f"{shown_name(name)} is unknown: {what}")
     print(f"  asked:       {counted(machine.asked, 'time')}, first {shown['first']}, last {shown['last']}")
@@ -418,6 +421,14 @@ def _print_unknown(machine: UnknownMachine, *, as_json: bool) -> int:
     print(f"  see why:     answerd render --why --query {quoted(query_of(machine))}")
     print(f"  make a row:  answerd adopt{only}")
     return 0
+
+
+def _see_why(machine: str, contact: Mapping[str, Any]) -> str:
+    """Return the command that asks again what a machine asked last; of a path that was cut, what it would get."""
+    if contact["asked"].endswith("…"):
+        return command("render --why", [machine])
+    query = quoted(query_of_said(contact["labels"], unquote(contact["asked"])))
+    return command(f"render --why --query {query}", [machine])
 
 
 def _print_one(record: dict[str, Any]) -> None:
@@ -438,7 +449,7 @@ def _print_one(record: dict[str, Any]) -> None:
         for label, values in contact["labels"].items():
             print(f"    {shown_name(label)}: {printable_line(', '.join(values))}")
         if contact["status"] >= FIRST_PROBLEM and not contact["refused"]:
-            print(f"  see why:     {command('render --why', [record['machine']])}")
+            print(f"  see why:     {_see_why(record['machine'], contact)}")
     events: Sequence[dict[str, Any]] = record["events"]
     print("  history:" if events else "  history:     none")
     for event in events:
