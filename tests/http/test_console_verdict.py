@@ -149,8 +149,8 @@ def test_a_store_that_cannot_be_read_is_shown_beside_the_problems(tmp_path: Path
         (tmp_path / "answers.db").rename(tmp_path / "away.db")
         line = operator.service.wait_for_log("warning: the store cannot be read")
         warning = line[line.index("warning: ") :].strip()
-        for page in ("/console/", "/console/check"):
-            wait_until(lambda page=page: warning in faults(operator, page), seconds=10)
+        pages = ("/console/", "/console/check")
+        wait_until(lambda: all(warning in faults(operator, page) for page in pages), seconds=10)
 
 
 def test_a_row_with_a_wrong_digit_and_the_machine_that_asks_lead_to_each_other(operator: Browser) -> None:
