@@ -12,7 +12,8 @@ Usage:
 
 `installs` prints a line for each machine that has a record. With an ID, --where
 or --group also those that have none, and with --state new all that a row, a
-document or a member names: they are new.
+document or a member names: they are new. A terminal of fewer than 80 columns
+that is too narrow for the table gets a block of lines for each machine.
 
 `install` prints what one machine was given and what it reported, of each
 report's body the last 30 lines. Of a machine that asked and that nothing claims
@@ -306,7 +307,8 @@ def _print_list(arguments: Arguments, machines: Sequence[dict[str, Any]]) -> Non
     if arguments["--from"]:
         columns = {"SITE": lambda machine: str(machine["site"]), **columns}
     rows = [[cell(machine) for cell in columns.values()] for machine in machines]
-    print_table([[*columns], *rows], ["", *(_COLOURS.get(machine.get("state"), "") for machine in machines)])
+    colours = ["", *(_COLOURS.get(machine.get("state"), "") for machine in machines)]
+    print_table([[*columns], *rows], colours, titles=[*columns].index("MACHINE") + (1 if unknown else 2))
     print(
         f"{counted(len(machines), 'machine')} that nothing claims"
         if unknown
