@@ -17,9 +17,10 @@ that is too narrow for the table gets a block of lines for each machine.
 
 `install` prints what one machine was given and what it reported, of each
 report's body the last 30 lines. Of a machine that asked and that nothing claims
-it prints what that said of itself, and the commands that show why, and that
-make a row of it. Of one that never asked it names such machines whose address
-or serial number is one digit off.
+it prints what that said of itself, the rows whose machines never asked and
+whose address or serial number is one digit off, and the commands that show why,
+and that make a row of it. Of one that never asked it names such machines whose
+address or serial number is one digit off.
 
 An ID is a name of a record, a row, a document or a member, any identity of a
 machine, or a MAC address. For `installs` it may be a list, cn[01-20,25], or a
@@ -78,7 +79,7 @@ Examples:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from threading import Thread
 from typing import Any
@@ -86,11 +87,12 @@ from urllib.parse import unquote
 
 from answerd.answers.answer_secrets import redacted_install
 from answerd.answers.machine_choice import Choice
+from answerd.answers.one_digit_off import rows_near_to_asker
 from answerd.answers.tally import added, added_counts, summary
-from answerd.answers.unclaimed import query_of, query_of_said, still_unclaimed, unknown_named, unknown_near
+from answerd.answers.unclaimed import facts_said, query_of, query_of_said, still_unclaimed, unknown_named, unknown_near
 from answerd.commands import FAILED, WRONG_USAGE, Arguments, CommandError
 from answerd.commands.documents import configured_sources
-from answerd.commands.machines import choice_of, choosing, open_installs, say_unknown, state_counts
+from answerd.commands.machines import OpenInstalls, choice_of, choosing, open_installs, say_unknown, state_counts
 from answerd.commands.remote import AdminApi, Shape
 from answerd.commands.terminal import counted, print_json, print_table, printable_line, say
 from answerd.identity import identity_of
@@ -382,7 +384,7 @@ def print_install(arguments: Arguments) -> int:
     if machine is None or not machine.seen_in(installs.memory).record.since:
         unknown = unknown_named(installs.catalogue, installs.store.unknown(), name)
         if unknown is not None:
-            return _print_unknown(unknown, as_json=arguments["--json"])
+            return _print_unknown(unknown, installs, as_json=arguments["--json"])
     if machine is None:
         raise CommandError(f"no record, row, document or member is called {name}, and it is no MAC address")
     remembered, contacts = machine.seen_in(installs.memory), ContactIndex(installs.store.contacts())
@@ -405,7 +407,7 @@ def print_install(arguments: Arguments) -> int:
     return 0
 
 
-def _print_unknown(machine: UnknownMachine, *, as_json: bool) -> int:
+def _print_unknown(machine: UnknownMachine, installs: OpenInstalls, *, as_json: bool) -> int:
     """Print what a machine said that nothing claims, and the commands that lead on."""
     shown = unknown_as_json(machine)
     if as_json:
@@ -421,8 +423,24 @@ def _print_unknown(machine: UnknownMachine, *, as_json: bool) -> int:
     for said_label, values in said.items():
         print(f"    {shown_name(said_label)}: {printable_line(', '.join(values))}")
     print(f"  see why:     answerd render --why --query {quoted(query_of(machine))}")
+    for near in islice(_rows_near(machine, said, installs), MOST_NEAR):
+        print(f"  near:        {near}")
     print(f"  make a row:  answerd adopt{only}")
     return 0
+
+
+def _rows_near(machine: UnknownMachine, said: Mapping[str, Sequence[str]], installs: OpenInstalls) -> Iterator[str]:
+    """Yield the rows that are one digit off what a machine said, and whose machines never asked: one of them may be
+    mistyped, and ``adopt`` would make a second row."""
+    inventory, contacts = installs.catalogue.inventory, ContactIndex(installs.store.contacts())
+    for own, other, row in rows_near_to_asker(installs.catalogue, facts_said(said, "", (machine.machine,))):
+        named = installs.named(row.name)
+        if inventory is None or named is None:
+            continue
+        record = record_as_json(named.seen_in(installs.memory), installs.now, installs.memory.rules)
+        if contacts.of(record) is None and not record["heard"]:
+            place = f"{printable_line(inventory.place(row))} ({shown_name(row.name)})"
+            yield f"{shown_name(own)} is one digit off: {place}, which never asked, has {shown_name(other)}"
 
 
 def _see_why(machine: str, contact: Mapping[str, Any]) -> str:

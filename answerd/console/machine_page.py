@@ -19,6 +19,7 @@ from answerd.answers.answer_secrets import redacted_install
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.claims import claims_of
 from answerd.answers.last_words import Told, words_in
+from answerd.answers.one_digit_off import rows_near_to_asker
 from answerd.answers.secret_names import redacted_row
 from answerd.answers.unclaimed import facts_said
 from answerd.captures import CaptureError
@@ -27,7 +28,7 @@ from answerd.console.answers import Resolver, Tried
 from answerd.console.backend import Backend
 from answerd.console.history import changes_address
 from answerd.console.machines import MachinesPages
-from answerd.console.near import NearMachine, near_askers, rows_near_to_asker
+from answerd.console.near import NearMachine, near_askers
 from answerd.console.page_request import PageReply, PageRequest, number_in, redirect
 from answerd.console.places import Places, row_address
 from answerd.console.rendering import link, page

@@ -546,6 +546,10 @@ def test_of_a_machine_that_nothing_claims_install_prints_what_it_said_and_comman
         first, *lines = run("install", name, **here).stdout.decode().splitlines()
         assert first == "7ABC-129 is unknown: nothing claims it"
         assert "    mac: 98:fa:9b:50:d8:77" in lines
+        near_rows = [line.strip() for line in lines if line.startswith("  near:")]
+        assert near_rows == [
+            "near:        7ABC-129 is one digit off: inventory.csv:2 (cn01), which never asked, has 7ABC-120"
+        ]
         told = {heading.strip(): text.strip() for heading, _, text in (line.partition(": ") for line in lines)}
         command, *why = shlex.split(told["see why"])
         assert command == "answerd"
