@@ -119,13 +119,18 @@ def with_hints(error: AnswerError, facts: Facts) -> str:
     asked. One line, bounded. The reason of `NotClaimed` has them already."""
     if isinstance(error, NotClaimed):
         return error.reason
-    near = missing_fact(error.label, facts) if isinstance(error, CannotFill) and error.missing else None
-    parts = [error.reason, *([near] if near else [])]
+    parts = [with_similar_facts(error, facts)]
     who = facts.described
     if facts.request.path != "/" or facts.labels:
         formats = f" for {' or '.join(facts.extensions)}" if facts.path.word else ""
         parts.append(f"asked{formats} by {brief(who, LONGEST_NAME)}")
     return "; ".join(parts)
+
+
+def with_similar_facts(error: AnswerError, facts: Facts) -> str:
+    """Return the reason of an error with why the request lacks the fact that it names."""
+    near = missing_fact(error.label, facts) if isinstance(error, CannotFill) and error.missing else None
+    return f"{error.reason}; {near}" if near else error.reason
 
 
 def missing_fact(label: str, facts: Facts) -> str | None:

@@ -12,9 +12,10 @@ from itertools import islice
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.secret_names import is_secret_column
 from answerd.facts import Facts
-from answerd.identity import identity_of, is_mac
+from answerd.identity import identity_of, is_mac, mac_digits
 from answerd.inventory.row import Layout, Row, hardware_in
 from answerd.shared_values import MAC, SERIAL
+from answerd.short_texts import brief
 from answerd.suggestion import differs_by_one, one_edit_from
 
 _SHORTEST, _LONGEST = 6, 64
@@ -81,6 +82,22 @@ def rows_one_off(catalogue: Catalogue, identities: Iterable[str]) -> Mapping[str
                 if differs_by_one(own, other):
                     found.setdefault(own, []).append((row, text))
     return found
+
+
+def rows_near_to_asker(catalogue: Catalogue, facts: Facts) -> Iterator[tuple[str, str, Row]]:
+    """Yield each address and serial that a machine sent, the one of a row that is one digit off, and the row."""
+    inventory = catalogue.inventory
+    for own, other in nearly_known(catalogue, facts) if inventory is not None else ():
+        for row in inventory.rows_of(other) if inventory is not None else ():
+            yield spelled(own, facts.identities), spelled(other, row.identities()), row
+
+
+def spelled(identity: str, texts: Mapping[str, str]) -> str:
+    """Return an identity as it was written, on one line and not too long; a MAC address with colons."""
+    digits = mac_digits(identity)
+    if digits is None:
+        return brief(texts.get(identity, identity))
+    return ":".join(digits[at : at + 2] for at in range(0, len(digits), 2))
 
 
 def mistyped_in(layout: Layout, cells: Sequence[str]) -> Iterator[tuple[str, str, str]]:

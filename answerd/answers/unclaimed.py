@@ -76,7 +76,12 @@ def query_of(machine: UnknownMachine) -> str:
     """Return the query by which ``answerd render`` makes a machine's request again: all that it said, or where that is
     long, its path and what identifies it."""
     said: Mapping[str, Sequence[str]] = orjson.loads(machine.facts or "{}")
-    path = [("path", value) for value in said.get("path", ())][:1]
+    return query_of_said(said, next(iter(said.get("path", ())), ""))
+
+
+def query_of_said(said: Mapping[str, Sequence[str]], asked: str) -> str:
+    """Return the query of a request that was kept as its labels, and its path."""
+    path = [("path", asked)] if asked else []
     values = [(label, value) for label, kept in said.items() if label not in _NOT_SENT_AS_VALUES for value in kept]
     query = urlencode([*path, *values], safe=":/", errors="replace")
     if len(query) > LONGEST_QUERY:

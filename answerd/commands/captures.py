@@ -73,7 +73,7 @@ def run(arguments: Arguments) -> int:
     if arguments["--json"]:
         print_json({"captures": rows})
         return 0
-    print_table([[*(cut(cell, WIDEST) for cell in list(row.values())[:-1]), row["file"]] for row in rows])
+    print_table([[*(cut(cell, WIDEST) for cell in list(row.values())[:-1]), row["file"]] for row in rows], headed=False)
     return 0
 
 

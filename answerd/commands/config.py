@@ -39,7 +39,7 @@ from answerd.store.opening import open_store
 def run(_arguments: Arguments) -> int:
     """Print the settings; then open what the service would, and create nothing. Raises `StoreError`, `CommandError`."""
     config = read_config(os.environ)
-    print_table(describe(config))
+    print_table(describe(config), headed=False)
     for warning in config.warnings:
         say(f"warning: {warning}")
     if config.store == "sqlite" and Path(config.db_path).exists():

@@ -12,13 +12,15 @@ Usage:
 
 `installs` prints a line for each machine that has a record. With an ID, --where
 or --group also those that have none, and with --state new all that a row, a
-document or a member names: they are new.
+document or a member names: they are new. A terminal of fewer than 80 columns
+that is too narrow for the table gets a block of lines for each machine.
 
 `install` prints what one machine was given and what it reported, of each
 report's body the last 30 lines. Of a machine that asked and that nothing claims
-it prints what that said of itself, and the commands that show why, and that
-make a row of it. Of one that never asked it names such machines whose address
-or serial number is one digit off.
+it prints what that said of itself, the rows whose machines never asked and
+whose address or serial number is one digit off, and the commands that show why,
+and that make a row of it. Of one that never asked it names such machines whose
+address or serial number is one digit off.
 
 An ID is a name of a record, a row, a document or a member, any identity of a
 machine, or a MAC address. For `installs` it may be a list, cn[01-20,25], or a
@@ -77,20 +79,23 @@ Examples:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from threading import Thread
 from typing import Any
+from urllib.parse import unquote
 
 from answerd.answers.answer_secrets import redacted_install
 from answerd.answers.machine_choice import Choice
+from answerd.answers.one_digit_off import rows_near_to_asker
 from answerd.answers.tally import added, added_counts, summary
-from answerd.answers.unclaimed import query_of, still_unclaimed, unknown_named, unknown_near
+from answerd.answers.unclaimed import facts_said, query_of, query_of_said, still_unclaimed, unknown_named, unknown_near
 from answerd.commands import FAILED, WRONG_USAGE, Arguments, CommandError
 from answerd.commands.documents import configured_sources
-from answerd.commands.machines import choice_of, choosing, open_installs, say_unknown, state_counts
+from answerd.commands.machines import OpenInstalls, choice_of, choosing, open_installs, say_unknown, state_counts
 from answerd.commands.remote import AdminApi, Shape
 from answerd.commands.terminal import counted, print_json, print_table, printable_line, say
+from answerd.identity import identity_of
 from answerd.installs.contacts import ContactIndex, contact_as_json
 from answerd.installs.sentences import command, quoted, shown_name
 from answerd.installs.shown import (
@@ -304,7 +309,8 @@ def _print_list(arguments: Arguments, machines: Sequence[dict[str, Any]]) -> Non
     if arguments["--from"]:
         columns = {"SITE": lambda machine: str(machine["site"]), **columns}
     rows = [[cell(machine) for cell in columns.values()] for machine in machines]
-    print_table([[*columns], *rows], ["", *(_COLOURS.get(machine.get("state"), "") for machine in machines)])
+    colours = ["", *(_COLOURS.get(machine.get("state"), "") for machine in machines)]
+    print_table([[*columns], *rows], colours, titles=[*columns].index("MACHINE") + (1 if unknown else 2))
     print(
         f"{counted(len(machines), 'machine')} that nothing claims"
         if unknown
@@ -378,7 +384,7 @@ def print_install(arguments: Arguments) -> int:
     if machine is None or not machine.seen_in(installs.memory).record.since:
         unknown = unknown_named(installs.catalogue, installs.store.unknown(), name)
         if unknown is not None:
-            return _print_unknown(unknown, as_json=arguments["--json"])
+            return _print_unknown(unknown, installs, as_json=arguments["--json"])
     if machine is None:
         raise CommandError(f"no record, row, document or member is called {name}, and it is no MAC address")
     remembered, contacts = machine.seen_in(installs.memory), ContactIndex(installs.store.contacts())
@@ -401,23 +407,48 @@ def print_install(arguments: Arguments) -> int:
     return 0
 
 
-def _print_unknown(machine: UnknownMachine, *, as_json: bool) -> int:
+def _print_unknown(machine: UnknownMachine, installs: OpenInstalls, *, as_json: bool) -> int:
     """Print what a machine said that nothing claims, and the commands that lead on."""
     shown = unknown_as_json(machine)
     if as_json:
         print_json(shown)
         return 0
     name, said = machine.machine, shown["facts"]
-    label = next((one for one in IDENTITY_COLUMNS if name in said.get(one, ())), "")
-    only = f" --said {quoted(f'{label}={name}')}" if label else ""
+    own = ((one, value) for one in (*IDENTITY_COLUMNS, *said) for value in said.get(one, ()))
+    label, sent = next((found for found in own if identity_of(found[1]) == identity_of(name)), ("", ""))
+    only = f" --said {quoted(f'{label}={sent}')}" if label else ""
     what = "only the default answers it" if machine.by_default else "nothing claims it"
     print(f"{shown_name(name)} is unknown: {what}")
     print(f"  asked:       {counted(machine.asked, 'time')}, first {shown['first']}, last {shown['last']}")
     for said_label, values in said.items():
         print(f"    {shown_name(said_label)}: {printable_line(', '.join(values))}")
     print(f"  see why:     answerd render --why --query {quoted(query_of(machine))}")
+    for near in islice(_rows_near(machine, said, installs), MOST_NEAR):
+        print(f"  near:        {near}")
     print(f"  make a row:  answerd adopt{only}")
     return 0
+
+
+def _rows_near(machine: UnknownMachine, said: Mapping[str, Sequence[str]], installs: OpenInstalls) -> Iterator[str]:
+    """Yield the rows that are one digit off what a machine said, and whose machines never asked: one of them may be
+    mistyped, and ``adopt`` would make a second row."""
+    inventory, contacts = installs.catalogue.inventory, ContactIndex(installs.store.contacts())
+    for own, other, row in rows_near_to_asker(installs.catalogue, facts_said(said, "", (machine.machine,))):
+        named = installs.named(row.name)
+        if inventory is None or named is None:
+            continue
+        record = record_as_json(named.seen_in(installs.memory), installs.now, installs.memory.rules)
+        if contacts.of(record) is None and not record["heard"]:
+            place = f"{printable_line(inventory.place(row))} ({shown_name(row.name)})"
+            yield f"{shown_name(own)} is one digit off: {place}, which never asked, has {shown_name(other)}"
+
+
+def _see_why(machine: str, contact: Mapping[str, Any]) -> str:
+    """Return the command that asks again what a machine asked last; of a path that was cut, what it would get."""
+    if contact["asked"].endswith("…"):
+        return command("render --why", [machine])
+    query = quoted(query_of_said(contact["labels"], unquote(contact["asked"])))
+    return command(f"render --why --query {query}", [machine])
 
 
 def _print_one(record: dict[str, Any]) -> None:
@@ -438,7 +469,7 @@ def _print_one(record: dict[str, Any]) -> None:
         for label, values in contact["labels"].items():
             print(f"    {shown_name(label)}: {printable_line(', '.join(values))}")
         if contact["status"] >= FIRST_PROBLEM and not contact["refused"]:
-            print(f"  see why:     {command('render --why', [record['machine']])}")
+            print(f"  see why:     {_see_why(record['machine'], contact)}")
     events: Sequence[dict[str, Any]] = record["events"]
     print("  history:" if events else "  history:     none")
     for event in events:

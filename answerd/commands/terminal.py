@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 from collections.abc import Iterable, Sequence
 from itertools import zip_longest
@@ -42,16 +43,48 @@ def print_json(value: Any) -> None:
     print(json.dumps(value, indent=2, ensure_ascii=not is_utf8))
 
 
-def print_table(rows: Sequence[Sequence[str]], colours: Sequence[str] = (), widest: int | None = None) -> None:
+NARROW = 80
+"""Columns of a terminal below which a table that does not fit is printed in another way."""
+
+
+def print_table(
+    rows: Sequence[Sequence[str]],
+    colours: Sequence[str] = (),
+    widest: int | None = None,
+    *,
+    headed: bool = True,
+    titles: int = 1,
+) -> None:
     """Print rows without control characters, with columns of one width, each row in its colour, where it has one.
 
-    A cell that is longer than ``widest`` moves those after it.
+    A cell that is longer than ``widest`` moves those after it. In a terminal below `NARROW` that is too narrow each
+    row is a block: the first ``titles`` cells are a line, and the others follow below it with their headings, which the
+    first row has where the table is ``headed``.
     """
     lines = [[printable_line(cell) for cell in row] for row in rows]
     widths = [min(max(map(len, cells)), widest or sys.maxsize) for cells in zip(*lines, strict=True)]
-    for cells, colour in zip_longest(lines, colours):
-        line = "  ".join(f"{cell:{width}}" for cell, width in zip(cells, widths, strict=True)).rstrip()
+    padded = [
+        "  ".join(f"{cell:{width}}" for cell, width in zip(cells, widths, strict=True)).rstrip() for cells in lines
+    ]
+    columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else NARROW
+    if columns < NARROW and max(map(len, padded), default=0) > columns:
+        _print_blocks(lines, colours, headed=headed, titles=titles)
+        return
+    for line, colour in zip_longest(padded, colours):
         print(coloured(line, colour) if colour else line)
+
+
+def _print_blocks(lines: Sequence[Sequence[str]], colours: Sequence[str], *, headed: bool, titles: int) -> None:
+    headings = [f"{cell.lower()}: " if headed else "" for cell in lines[0]]
+    width = max(map(len, headings[titles:]), default=0)
+    for number, (cells, colour) in enumerate(zip_longest(lines, colours)):
+        if headed and number == 0:
+            continue
+        title = "  ".join(cells[:titles]).rstrip()
+        print(coloured(title, colour) if colour else title)
+        for heading, cell in zip(headings[titles:], cells[titles:], strict=True):
+            if cell not in ("", "-"):
+                print(f"  {heading:{width}}{cell}")
 
 
 def coloured(text: str, colour: str) -> str:

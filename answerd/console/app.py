@@ -364,6 +364,7 @@ def _backend(parts: ConsoleParts) -> Backend:
     return Backend(
         catalogue=parts.follower.current,
         problems=parts.problems,
+        faults=parts.faults,
         sources=sources,
         check=Checks(parts.follower.current, sources, WordsForChecks(installs.store if installs is not None else None)),
         store=parts.store.described,

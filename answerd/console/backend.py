@@ -230,7 +230,7 @@ class Backend:
     """All functions that pages call. ``editing`` is None for a store that is read only, ``installs`` where there are no
     states, ``adoptions`` where one of these is, ``feed`` and ``captures`` where nothing is recorded. ``age``: for how
     long the set may have been out of date, in seconds. ``access``: name and role of each token, the name empty where it
-    has none. ``nodes`` share the database."""
+    has none. ``nodes`` share the database. ``faults`` are the warnings of the log that are not over."""
 
     catalogue: Callable[[], Catalogue]
     sources: Sources
@@ -250,6 +250,7 @@ class Backend:
     secrets: SecretFiles = field(default_factory=lambda: SecretFiles(None))
     log: Callable[[str], None] = print
     nodes: Callable[[], Sequence[Node]] = tuple
+    faults: Callable[[], Sequence[str]] = tuple
 
     def states(self) -> CurrentStates | None:
         """Return the installs of this moment; None where there are none."""

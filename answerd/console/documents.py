@@ -54,7 +54,8 @@ class Edited:
 
     ``message`` says where the text comes from, or why it was not saved, with the ``problems`` of that; ``failed``: it
     was not. ``other`` is the difference from what somebody else stored meanwhile. ``is_sent``: the text is not that of
-    the store, and not saved yet. ``is_removed``: the document was there before. ``note`` is about the change.
+    the store, and not saved yet. ``is_earlier``: it is that of an earlier version, which nobody typed. ``is_removed``:
+    the document was there before. ``note`` is about the change.
     """
 
     key: Key
@@ -68,6 +69,7 @@ class Edited:
     is_new: bool = False
     is_removed: bool = False
     is_sent: bool = False
+    is_earlier: bool = False
     note: str = ""
     status: int = 200
 
@@ -204,6 +206,7 @@ class DocumentPages:
                 message=message,
                 note=note,
                 is_new=stored is None,
+                is_earlier=True,
             ),
         )
 
@@ -273,7 +276,9 @@ class DocumentPages:
             message = f"Add {name} to the members of this group, preview, then save."
             return self._editor(request, Edited(stored.key, text, stored.etag, message=message))
         message = f"{name} is a member in the text below, which is not stored yet. See what that changes, then save."
-        return self._editor(request, Edited(stored.key, text, stored.etag, message=message, preview=Preview.STORE))
+        return self._editor(
+            request, Edited(stored.key, text, stored.etag, message=message, preview=Preview.STORE, is_sent=True)
+        )
 
     def _started(self, request: PageRequest) -> PageReply:
         """Return the editor of a new document with the text that it begins with."""
@@ -364,7 +369,8 @@ class DocumentPages:
             opened=opened,
             difference=editing.difference(opened) if editing is not None and opened is not None else (),
             is_removed=edited.is_removed,
-            is_sent=edited.is_sent or preview is Preview.STORE,
+            is_sent=edited.is_sent,
+            is_earlier=edited.is_earlier,
             strict=is_strict(request),
             draft=request.field("draft") or edited.draft,
         )

@@ -131,6 +131,7 @@ class FirstPage:
             "problems": len(problems),
             "first_problems": run_long(lambda: shown_causes(catalogue, problems[:FIRST_PROBLEMS])),
             "is_checked": checked.problems is not None,
+            "faults": self._backend.faults(),
             "age": _age(self._backend.age()),
             "grid": progress,
             "drawn": grid,

@@ -19,6 +19,7 @@ from answerd.answers.answer_secrets import redacted_install
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.claims import claims_of
 from answerd.answers.last_words import Told, words_in
+from answerd.answers.one_digit_off import rows_near_to_asker
 from answerd.answers.secret_names import redacted_row
 from answerd.answers.unclaimed import facts_said
 from answerd.captures import CaptureError
@@ -27,7 +28,7 @@ from answerd.console.answers import Resolver, Tried
 from answerd.console.backend import Backend
 from answerd.console.history import changes_address
 from answerd.console.machines import MachinesPages
-from answerd.console.near import NearMachine, near_askers, rows_near_to_asker
+from answerd.console.near import NearMachine, near_askers
 from answerd.console.page_request import PageReply, PageRequest, number_in, redirect
 from answerd.console.places import Places, row_address
 from answerd.console.rendering import link, page
@@ -65,7 +66,8 @@ class MachinePage:
         known = self._known(catalogue, name, show_secrets=show_secrets)
         record, visitor, contact, row = known.record, known.visitor, known.contact, known.row
         near = self._near(catalogue, known, may_edit_row=may_edit_row)
-        state = _digest(record, visitor, contact, near)
+        faults = backend.faults()
+        state = _digest(record, visitor, contact, near, faults)
         if request.wants_fragment and request.get("state") == state:
             return PageReply(b"", 204)
         documents = list(_documents_of(catalogue, name, row))
@@ -78,6 +80,7 @@ class MachinePage:
         if is_known and backend.installs is not None:
             row_address = _row_address(catalogue, known.identities, may_edit=may_edit_row)
             seen = _seen(known, near, answering, row_address, is_claimed=bool(answers))
+            seen = replace(seen, faults=faults)
             if backend.editing is not None and (row or documents):
                 seen = replace(seen, changes_address=changes_address(name))
             said = verdict(seen, Places(catalogue))
@@ -119,6 +122,7 @@ class MachinePage:
             changes_address=changes_address(name),
             show_secrets=show_secrets,
             is_known=is_known,
+            faults=faults,
             done=self._machines.done(request),
             notice=request.get("done"),
         )

@@ -140,7 +140,8 @@ class MachinesPages:
             view, table = self._view(pairs(urlsplit(where).query)), self._tables.current()
             names = run_long(lambda: table.names(view, states)) if table is not None else ()
         if not names:
-            raise NotSaved("no machine was selected")
+            words = f"Choose machines first, then press {order.value.capitalize()}."
+            return message_page(request, 400, words, "No machine is chosen")
         return self._question(request, Given(order, names), where)
 
     def _question(self, request: PageRequest, given: Given, where: str, kept: str = "") -> PageReply:

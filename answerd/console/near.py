@@ -9,16 +9,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.one_digit_off import is_named, may_be_mistyped, nearly_known, rows_one_off
+from answerd.answers.one_digit_off import is_named, may_be_mistyped, rows_one_off, spelled
 from answerd.console.backend import names_sent
 from answerd.console.places import row_address
 from answerd.console.rendering import machine_link
-from answerd.facts import Facts
-from answerd.identity import identity_of, mac_digits
+from answerd.identity import identity_of
 from answerd.installs.contacts import Contact
 from answerd.installs.shown import UnknownMachine
-from answerd.inventory.row import Row
-from answerd.short_texts import brief
 from answerd.suggestion import one_edit_from
 
 MOST_NEAR = 3
@@ -98,20 +95,4 @@ def near_askers(
         sent = {identity_of(one): one for one in reversed(names_sent(facts))}
         found = next((one for one in sent if one in edits), None)
         if found is not None:
-            yield NearMachine(_spelled(edits[found], texts), _spelled(found, sent), name, machine_link(name), at)
-
-
-def rows_near_to_asker(catalogue: Catalogue, facts: Facts) -> Iterator[tuple[str, str, Row]]:
-    """Yield each address and serial that a machine sent, the one of a row that is one digit off, and the row."""
-    inventory = catalogue.inventory
-    for own, other in nearly_known(catalogue, facts) if inventory is not None else ():
-        for row in inventory.rows_of(other) if inventory is not None else ():
-            yield _spelled(own, facts.identities), _spelled(other, row.identities()), row
-
-
-def _spelled(identity: str, texts: Mapping[str, str]) -> str:
-    """Return an identity as it was written, on one line and not too long; a MAC address with colons."""
-    digits = mac_digits(identity)
-    if digits is None:
-        return brief(texts.get(identity, identity))
-    return ":".join(digits[at : at + 2] for at in range(0, len(digits), 2))
+            yield NearMachine(spelled(edits[found], texts), spelled(found, sent), name, machine_link(name), at)

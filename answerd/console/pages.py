@@ -78,7 +78,15 @@ class Pages:
                 shown_causes(catalogue, checked.notes[:PROBLEMS_SHOWN]),
             )
         )
-        return _html(request, "check", checked=checked, documents=catalogue.size, problems=problems, notes=notes)
+        return _html(
+            request,
+            "check",
+            faults=self._backend.faults(),
+            checked=checked,
+            documents=catalogue.size,
+            problems=problems,
+            notes=notes,
+        )
 
     def settings(self, request: PageRequest) -> PageReply:
         """Return the nodes that share the database, and the settings, secrets masked."""

@@ -52,7 +52,7 @@ class Seen:
     which none asked.
     ``row_address`` leads to its row, to the fields of it where they may be changed; empty where it has none.
     ``is_claimed``: something would answer it. ``changes_address`` leads to the changes of its row and its documents;
-    empty where no history is kept.
+    empty where no history is kept. ``faults`` are the warnings of the log that are not over.
     """
 
     name: str
@@ -67,6 +67,7 @@ class Seen:
     row_address: str = ""
     is_claimed: bool = False
     changes_address: str = ""
+    faults: Sequence[str] = ()
 
 
 def verdict(seen: Seen, places: Places) -> Verdict:
@@ -136,6 +137,8 @@ def _of_new(seen: Seen, contact: Mapping[str, Any] | None, places: Places) -> Ve
         (got,) = places.linked([contact["got"]])
         pieces = [Piece("It asked "), Piece("", "", contact["at"]), Piece(f" for {contact['asked']} and got "), *got]
         return Verdict("quiet", [*pieces, Piece(".")])
+    if seen.faults:  # a machine that gets 503 for them leaves no trace
+        return Verdict("bad", [Piece(f"Whether it has asked is not known: {'; '.join(seen.faults)}")])
     pieces = [Piece("It has never asked, as far as is known here"), *_nearness(seen)]
     if not seen.is_claimed:
         pieces.append(Piece("; nothing would answer it by its name alone"))

@@ -115,6 +115,7 @@ class Administration(Process):
             block=block,
             log=parts.log.line,
             problems=self._problems,
+            faults=self._faults,
             api=api,
             api_body_limit=api_body_limit,
             installs=self.installs,
@@ -123,6 +124,9 @@ class Administration(Process):
 
     def _problems(self) -> Sequence[str]:
         return self.answers.preparation.problems.listed()
+
+    def _faults(self) -> Sequence[str]:
+        return [*filter(None, [self.answers.fault]), *(self.installs.faults() if self.installs is not None else ())]
 
     def _exposition(self) -> Exposition:
         parts = self.parts

@@ -19,7 +19,7 @@ from gevent.lock import BoundedSemaphore
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.compose import once_of
 from answerd.answers.gates import Gates
-from answerd.answers.near_misses import with_hints
+from answerd.answers.near_misses import with_hints, with_similar_facts
 from answerd.answers.resolve import Answer, composition_of, resolve
 from answerd.answers.select import claimed_member, select, selection_request
 from answerd.answers.sources import NO_SOURCES, Sources
@@ -217,9 +217,11 @@ def _resolved(
             installs.unclaimed(catalogue(), facts)
         # Hints about similar facts need all labels of the request, which cost too much for a large body.
         no_hints = len(exchange.request.body) > LARGE or isinstance(error, NothingLoaded)
-        reason = error.reason if no_hints else with_hints(error, facts.knowing(catalogue().shared))
+        said = facts.knowing(catalogue().shared)
+        reason = error.reason if no_hints else with_hints(error, said)
         if installs is not None and not isinstance(error, NothingLoaded):
-            _note_refused(installs, catalogue(), facts, error)
+            got = error.reason if no_hints else with_similar_facts(error, said)
+            _note_refused(installs, catalogue(), facts, error, got)
         if not isinstance(error, GateClosed):
             return _refuse(exchange, OF_ERRORS[type(error)], reason)
         body = _refuse(exchange, OF_ERRORS[GateClosed], error.reason)
@@ -261,7 +263,7 @@ def _note_given(installs: LiveStates, catalogue: Catalogue, facts: Facts, answer
         installs.note_contact(facts, name, OK, got, held)
 
 
-def _note_refused(installs: LiveStates, catalogue: Catalogue, facts: Facts, error: AnswerError) -> None:
+def _note_refused(installs: LiveStates, catalogue: Catalogue, facts: Facts, error: AnswerError, got: str) -> None:
     """Note the last contact of a machine that got an error and has a name, that is claimed and got one without a name,
     that a gate refused, or that is known by hardware that came with what it says."""
     try:
@@ -278,7 +280,7 @@ def _note_refused(installs: LiveStates, catalogue: Catalogue, facts: Facts, erro
     if not name and isinstance(error, NotClaimed):  # one that nothing ties to a machine is noted as unknown alone
         tied = installs.tied_to(catalogue, facts)
     if tied is not None:
-        installs.note_contact(facts, tied[0], OF_ERRORS[type(error)], error.reason, held, tied[1])
+        installs.note_contact(facts, tied[0], OF_ERRORS[type(error)], got, held, tied[1])
 
 
 def _for_whom(answer: Answer, facts: Facts) -> str:

@@ -59,6 +59,10 @@ class WriteCounter:
         return sum(self._all)
 
 
+def _no_line(_line: str) -> None:
+    """Log nothing: another process does."""
+
+
 class SetFollower:
     """The answer set of one process, kept up to date: the only place where its loader looks and takes.
 
@@ -171,7 +175,7 @@ class AnswerSet:
         self.preparation = preparation
         self._counters = counters if reports else None
         self._counted = self.follower.catalogue
-        self._store_log = FaultLog(log.line, "the store can be read again")
+        self._store_log = FaultLog(log.line if reports else _no_line, "the store can be read again")
         # None: the parent could not read the store.
         self._not_ready = "the documents are being loaded" if preparation.catalogue is None else self._absence()
         self._nothing_yet = ""
@@ -180,6 +184,11 @@ class AnswerSet:
         """Return why there is no set to answer from yet, or why this node takes no writes; empty where there is a set,
         however old it is."""
         return self._not_ready or self.follower.loader.store.refusal()
+
+    @property
+    def fault(self) -> str:
+        """The log's warning that the store cannot be read, empty while it can."""
+        return self._store_log.fault
 
     def current(self) -> Catalogue:
         """Return the answer set in force. Wait for the first load; the request's own deadline bounds the wait.
@@ -251,7 +260,7 @@ class AnswerSet:
 
     def _note_fault(self, fault: str) -> None:
         line = f"warning: the store cannot be read, answers stay as they are: {fault}" if fault else ""
-        if self.reports and self._store_log.note(line) and line and self._counters:
+        if self._store_log.note(line) and line and self._counters:
             self._counters.add("answerd_loads_total", "failed")
 
     def _prepare_forever(self) -> None:

@@ -23,7 +23,8 @@ from answerd.store.secrets import SecretFiles
 class ConsoleParts:
     """What the console is given of a running service. ``writes`` is None for a store of files.
 
-    ``problems`` returns those of the set in force. ``config`` returns the settings, which a signal may have changed.
+    ``problems`` returns those of the set in force, ``faults`` the warnings of the log that are not over. ``config``
+    returns the settings, which a signal may have changed.
     ``api`` is the admin API, and ``api_body_limit`` that of its bodies. ``installs`` is None where the service keeps no
     states; ``feed`` has the last requests of all workers.
     """
@@ -38,6 +39,7 @@ class ConsoleParts:
     block: FailureBlock
     log: Callable[[str], None]
     problems: Callable[[], Sequence[str]]
+    faults: Callable[[], Sequence[str]]
     api: WSGIApplication
     api_body_limit: PeerBodyLimit
     installs: LiveStates | None = None

@@ -40,6 +40,7 @@ from answerd.installs.sentences import moment
 from answerd.installs.states import Order
 from answerd.installs.tokens import TokenSubject
 from answerd.inventory.row import Row
+from answerd.server.cells import Cells
 from answerd.server.http.responses import Client
 from answerd.server.request_log import RequestLog
 from answerd.server.threads import Lock, in_pool, in_thread
@@ -74,10 +75,15 @@ _NOT_GIVEN: Final = "this machine cannot be given what installs it: {}"
 
 _NOT_READ = "warning: the states of installs cannot be read, they stay as they were known: {}"
 _NOT_WRITTEN = "warning: the states of installs cannot be written: {}"
+_SEE_LOG = _NOT_WRITTEN.format("the log has the reason")
 _UNKNOWN = (
     "the states of installs were not written in time: the order may have been stored; the machine's state shows "
     "whether it was"
 )
+
+
+NOT_WRITTEN: Final = ("states of installs cannot be written",)
+"""The cell that is 1 while a process cannot write the states: the console is served by another one."""
 
 
 class _Batch:
@@ -132,7 +138,9 @@ class StatesAtFork:
 class LiveStates:
     """The states of installs in one process: an `answerd.answers.gates.InstallSource`."""
 
-    def __init__(self, at_fork: StatesAtFork, log: RequestLog) -> None:
+    def __init__(self, at_fork: StatesAtFork, log: RequestLog, cells: Cells | None = None) -> None:
+        """``cells`` have `NOT_WRITTEN`; None for a program of one process."""
+        self._cells = Cells([NOT_WRITTEN]) if cells is None else cells
         self.store = at_fork.states
         self.rules = at_fork.states.rules
         self.at_fork = at_fork
@@ -248,7 +256,7 @@ class LiveStates:
         try:
             self._add([audited(what, self.now(), origin, detail=detail)])
         except StoreError as error:
-            self._write_log.note(_NOT_WRITTEN.format(error))
+            self._note_written(_NOT_WRITTEN.format(error))
 
     def _row_of(self) -> RowOf:
         try:
@@ -403,12 +411,12 @@ class LiveStates:
             try:
                 in_pool(self._writer_thread, self._writer.write, batch.events)
             except StoreError as error:
-                self._write_log.note(_NOT_WRITTEN.format(error))
+                self._note_written(_NOT_WRITTEN.format(error))
                 batch.written.set_exception(error)
             except Exception as error:
                 batch.written.set_exception(error)
             else:
-                self._write_log.note("")
+                self._note_written("")
                 batch.written.set()
         self._is_writing = False
 
@@ -433,9 +441,21 @@ class LiveStates:
                 self._sightings[identity] = sighting if newer is None else _together(sighting, newer)
             self._to_drop = dropped | self._to_drop
             self._to_tidy |= tidied
-            self._write_log.note(_NOT_WRITTEN.format(error))
+            self._note_written(_NOT_WRITTEN.format(error))
             return False
+        if asked or sightings:
+            self._note_written("")
         return True
+
+    def _note_written(self, fault: str) -> None:
+        """Note the result of a try to write; the line about its fault, empty where it worked."""
+        self._write_log.note(fault)
+        self._cells.set(*NOT_WRITTEN, value=int(bool(fault)))
+
+    def faults(self) -> list[str]:
+        """Return what the log has warned of and what is not over: of this process, and that others cannot write."""
+        not_written = self._write_log.fault or (_SEE_LOG if self._cells.total(*NOT_WRITTEN) else "")
+        return [fault for fault in (self._read_log.fault, not_written) if fault]
 
     def _note_evicted(self) -> None:
         """Have the disk rid of the identities that made room for others."""

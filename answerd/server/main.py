@@ -17,7 +17,7 @@ from answerd.server.answer_set import WRITES
 from answerd.server.cells import Cells, Places
 from answerd.server.certificate import Certificate, CertificateError, configured_certificate
 from answerd.server.console_parts import ConsoleFactory
-from answerd.server.live_states import StatesAtFork
+from answerd.server.live_states import NOT_WRITTEN, StatesAtFork
 from answerd.server.metrics import CELLS
 from answerd.server.peer import with_port
 from answerd.server.request_feed import RequestFeed
@@ -75,7 +75,7 @@ def prepare(config: Config, log: RequestLog, make_console: ConsoleFactory | None
     for problem in secrets.problems():
         log.line(f"problem: {problem}")
     places = Places(config.workers)
-    cells = Cells([*CELLS, *ADMISSION, WRITES, BEAT], places.count)
+    cells = Cells([*CELLS, *ADMISSION, WRITES, BEAT, NOT_WRITTEN], places.count)
     parts = ServiceParts(
         config,
         log,

@@ -26,6 +26,7 @@ from gevent.monkey import get_original
 from answerd.answers.operator_names import NO_STATES, asks_for_states
 from answerd.server import os_support
 from answerd.server.admission import ADMISSION
+from answerd.server.live_states import NOT_WRITTEN
 from answerd.server.service_parts import BEAT, ServiceParts
 from answerd.server.worker import Worker
 from answerd.store import ReplicatingStore, StoreError
@@ -212,7 +213,7 @@ class Supervisor:
         """Release what a dead child held of the shared limits."""
         child.is_replacement = True
         self._parts.cells.add("answerd_workers_replaced_total")
-        self._parts.cells.clear(child.place, ADMISSION)
+        self._parts.cells.clear(child.place, [*ADMISSION, NOT_WRITTEN])
         if child.place < self._parts.config.workers:
             self._expect_beats([child.place])
 

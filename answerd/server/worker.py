@@ -57,7 +57,7 @@ class Process:
             prepares=self.prepares,
             counters=parts.cells,
         )
-        self.installs = LiveStates(parts.installs, parts.log) if parts.installs is not None else None
+        self.installs = LiveStates(parts.installs, parts.log, parts.cells) if parts.installs is not None else None
         self._said_of_secrets = {*parts.secrets.warnings(), *parts.secrets.problems()}
 
     def run(self) -> int:

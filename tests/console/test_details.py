@@ -61,6 +61,25 @@ def test_the_menu_of_a_telephone_is_one_line_and_the_first_machine_is_in_sight(o
         assert first["y"] < 430, "below the search, which is four lines"
 
 
+def test_on_a_telephone_the_buttons_of_machines_are_in_sight_and_cover_nothing_at_the_end(opened: Open) -> None:
+    with opened(width=360, height=740) as page:
+        page.goto(PAGES["machines"])
+        assert page.evaluate("document.documentElement.scrollHeight") > 2 * 740, "the end is far away"
+        for name in ("Arm …", "Disarm …", "Forget …"):
+            box = page.get_by_role("button", name=name, exact=True).bounding_box()
+            assert box is not None
+            assert 0 <= box["x"] <= 360 - box["width"]
+            assert box["y"] + box["height"] <= 740
+        bar = page.locator(".selection").bounding_box()
+        assert bar is not None
+        assert bar["height"] < 740 / 5
+        page.evaluate("scrollTo(0, document.documentElement.scrollHeight)")
+        last, bar = page.locator("#rows tr").last.bounding_box(), page.locator(".selection").bounding_box()
+        assert last is not None
+        assert bar is not None
+        assert last["y"] + last["height"] <= bar["y"] + 1
+
+
 def test_magnified_to_200_percent_the_bar_of_orders_covers_no_machine(opened: Open) -> None:
     with opened(width=720, height=450) as page:
         page.goto(PAGES["machines"])

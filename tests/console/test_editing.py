@@ -103,6 +103,35 @@ def test_a_document_is_written_changed_restored_and_removed(writer: Page) -> Non
     assert stored(writer) == "# first\n"
 
 
+def test_an_undo_that_is_only_looked_at_is_not_kept_and_one_that_is_edited_is(writer: Page) -> None:
+    create(writer, "undone", "# first\n")
+    save(writer, "# second\n" + "# more\n" * 400, "the second")
+    writer.locator("section", has_text="History").get_by_text("the second").wait_for()
+    undo = writer.get_by_role("link", name="Undo revision").get_attribute("href")
+    assert undo
+    drafts = writer.locator("#drafts")
+    writer.goto(undo)
+    button = writer.get_by_role("button", name="Save it")
+    button.wait_for()
+    box = button.bounding_box()
+    assert box is not None
+    assert box["y"] + box["height"] <= 900, "in sight, whatever is above it"
+    writer.keyboard.press("Shift")
+    writer.wait_for_timeout(300)  # what is changed is kept after 200 ms
+    writer.goto("/console/")
+    assert drafts.is_hidden()
+    writer.goto(undo)
+    write(writer, "# mine\n")
+    writer.goto("/console/")
+    drafts.get_by_text("Not saved yet").wait_for()
+    writer.goto(undo)
+    assert stored(writer) == "# first\n", "what is kept is not put over what the page says it shows"
+    writer.goto(page_of("undone"))
+    writer.get_by_text("is not saved yet, and is below").wait_for()
+    assert stored(writer) == "# mine\n"
+    writer.get_by_role("button", name="Throw it away").click()
+
+
 def test_a_problem_is_shown_at_its_line(writer: Page) -> None:
     create(writer, "three", "x = 1\n", "toml")
     save(writer, "x = 1\ny = = 2\n")

@@ -73,6 +73,12 @@ def fail(browser: Browser, name: str, why: str) -> None:
     assert browser.service.post(f"{path[1]}/failed?{urlencode({'message': why})}", b"").status == 200
 
 
+def test_an_order_for_no_machine_says_what_to_do_first(operator: Browser) -> None:
+    page = order(operator, do="disarm", back="/console/machines")
+    assert page.status == 400
+    assert "Choose machines first, then press Disarm." in page.text
+
+
 def test_nothing_is_ordered_before_it_is_confirmed_and_arming_is_taken_back(operator: Browser) -> None:
     where = "/console/machines?q=node-00"
     page = operator.post(

@@ -6,8 +6,9 @@ Rules: docs/console.md#the-verdict.
 from __future__ import annotations
 
 import re
+import sqlite3
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from html import unescape
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -82,6 +83,11 @@ def said(browser: Browser, name: str) -> Said:
     return Said(found[1], plain, {unescape(words): unescape(where) for where, words in links}, buttons)
 
 
+def faults(browser: Browser, page: str) -> list[str]:
+    """Return the warnings of the log that a page shows."""
+    return re.findall(r'<p class="note bad" role="alert">(.*?)</p>', unescape(browser.get(page).text))
+
+
 def put(browser: Browser, tmp_path: Path, name: str, text: str) -> None:
     """Change a group of TOML as an operator does, in whatever store there is."""
     page = browser.get(f"/console/document?kind=group&name={name}&format=toml").text
@@ -113,6 +119,38 @@ def test_a_machine_that_got_an_error_has_it_first_with_the_line_and_says_when_it
     assert said(operator, "m1").tone == "busy"
     page = operator.get("/console/machine?id=m1").text
     assert "big@example.com" in page, "what it said holds in what it would get"
+
+
+def test_what_the_log_warns_of_is_shown_and_no_machine_is_said_never_to_have_asked(
+    operator: Browser, store: str, tmp_path: Path
+) -> None:
+    assert (faults(operator, "/console/"), faults(operator, "/console/check"), said(operator, "m2").tone) == (
+        [],
+        [],
+        "quiet",
+    )
+    states = tmp_path / ("answers.db" if store == "sqlite" else "states.db")
+    with closing(sqlite3.connect(states, isolation_level=None)) as program:
+        program.execute("BEGIN IMMEDIATE")
+        assert operator.service.get("/ks?mac=00:00:5e:00:53:01").status == 503
+        (fault,) = faults(operator, "/console/")
+        assert fault.startswith("warning: the states of installs cannot be written: ")
+        assert faults(operator, "/console/check") == [fault]
+        verdict = said(operator, "m2")
+        assert (verdict.tone, verdict.text) == ("bad", f"Whether it has asked is not known: {fault}")
+        program.execute("ROLLBACK")
+    assert operator.service.get("/ks?mac=00:00:5e:00:53:01").status == 200
+    assert (faults(operator, "/console/"), said(operator, "m2").tone) == ([], "quiet")
+
+
+def test_a_store_that_cannot_be_read_is_shown_beside_the_problems(tmp_path: Path) -> None:
+    with serving(tmp_path, "sqlite", TREE) as operator:
+        assert faults(operator, "/console/") == []
+        (tmp_path / "answers.db").rename(tmp_path / "away.db")
+        line = operator.service.wait_for_log("warning: the store cannot be read")
+        warning = line[line.index("warning: ") :].strip()
+        pages = ("/console/", "/console/check")
+        wait_until(lambda: all(warning in faults(operator, page) for page in pages), seconds=10)
 
 
 def test_a_row_with_a_wrong_digit_and_the_machine_that_asks_lead_to_each_other(operator: Browser) -> None:

@@ -22,6 +22,7 @@ from urllib.parse import urlencode
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from answerd.identity import identity_of
 from answerd.installs.tokens import token_fingerprint
 from answerd.server.roles import hash_of
 from tests.support.console import TOKEN as CONSOLE_TOKEN
@@ -574,6 +575,10 @@ def test_of_a_machine_that_nothing_claims_install_prints_what_it_said_and_comman
         first, *lines = run("install", name, **here).stdout.decode().splitlines()
         assert first == "7ABC-129 is unknown: nothing claims it"
         assert "    mac: 98:fa:9b:50:d8:77" in lines
+        near_rows = [line.strip() for line in lines if line.startswith("  near:")]
+        assert near_rows == [
+            "near:        7ABC-129 is one digit off: inventory.csv:2 (cn01), which never asked, has 7ABC-120"
+        ]
         told = {heading.strip(): text.strip() for heading, _, text in (line.partition(": ") for line in lines)}
         command, *why = shlex.split(told["see why"])
         assert command == "answerd"
@@ -591,7 +596,40 @@ def test_of_a_machine_that_nothing_claims_install_prints_what_it_said_and_comman
     nobody = run("install", "7ABC-777", **here)
     assert (nobody.returncode, b"no record" in nobody.stderr) == (1, True)
     failed = run("install", "cn02", **here).stdout.decode()
-    assert "  see why:     answerd render --why cn02\n" in failed
+    (why_failed,) = [line.partition(": ")[2].strip() for line in failed.splitlines() if "see why:" in line]
+    assert shlex.split(why_failed) == shlex.split("answerd render --why --query path=/ks&mac=98:fa:9b:50:d8:20 cn02")
+
+
+def test_the_commands_of_a_machine_ask_what_it_asked_adopt_it_alone_and_its_reason_is_whole(
+    serving: Callable[..., Service], tmp_path: Path
+) -> None:
+    documents = {
+        "pc-12.yaml": "#cloud-config\nhostname: pc-12\n",
+        "groups/s.toml": '[match]\nid = "pc-13"\n[global]\nfqdn = "{{ serial }}.lab"\n',
+        "inventory.csv": "id,mac\npc-12,98:fa:9b:50:d8:12\npc-13,98:fa:9b:50:d8:13\n",
+    }
+    service = serving(documents, SERVICE_STATE_PATH=tmp_path / "state.db")
+    here: dict[str, Any] = {"SERVICE_STATE_PATH": tmp_path / "state.db", "SERVICE_ANSWERS_DIR": tmp_path / "answers"}
+    assert service.get("/ks?mac=98:fa:9b:50:d8:12").status == 404
+    shared = service.get("/toml?mac=98:fa:9b:50:d8:13&serial=To%20be%20filled%20by%20O.E.M.")
+    assert "many machines have the value of serial that it sends" in shared.text
+    service.get("/ks?mac=52:54:00:99:00:02")
+    service.get("/ks/52-54-00-99-00-03")
+    for spelled in ("52-54-00-99-00-01", "52:54:00:99:00:01", "52-54-00-99-00-01"):
+        service.get(f"/ks?mac={spelled}")
+
+    def told(name: str) -> dict[str, str]:
+        lines = run("install", name, **here).stdout.decode().splitlines()
+        return {heading.strip(): text.strip() for heading, _, text in (line.partition(": ") for line in lines)}
+
+    wait_until(lambda: all("see why" in told(name) for name in ("pc-12", "pc-13", "525400990001", "525400990003")))
+    asked = run(*shlex.split(told("pc-12")["see why"])[1:], **here)
+    assert asked.returncode == 1
+    assert b"no document claims" in asked.stderr
+    assert "many machines have the value of serial that it sends" in told("pc-13")["and got"]
+    for name in ("52:54:00:99:00:01", "52:54:00:99:00:03"):
+        rows = json.loads(run(*shlex.split(told(name)["make a row"])[1:], "--json", "--dry-run", **here).stdout)["rows"]
+        assert [identity_of(row["machine"]) for row in rows] == [identity_of(name)]
 
 
 TOKEN = "installs-of-sites-0123456789"

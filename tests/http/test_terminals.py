@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import subprocess
+import termios
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +57,42 @@ def test_a_command_says_what_it_has_to_say_in_any_encoding(
     assert b"\x1b" not in done.stdout + done.stderr
     if "--json" in arguments:
         json.loads(done.stdout.decode("ascii"))
+
+
+def printed_at(columns: int, *arguments: str, **settings: Any) -> list[str]:
+    """The lines that a command prints to a terminal of so many columns."""
+    terminal, its_end = new_terminal()
+    termios.tcsetwinsize(its_end, (40, columns))
+    program = subprocess.Popen(
+        [*PROGRAM, *arguments], env=environment(NO_COLOR=1, **settings), stdout=its_end, stderr=subprocess.DEVNULL
+    )
+    os.close(its_end)
+    with killed_at_last(program):
+        lines = read_until(terminal, None).decode().splitlines()
+    os.close(terminal)
+    return lines
+
+
+def test_a_table_that_is_wider_than_a_narrow_terminal_has_a_block_for_each_row(tmp_path: Path) -> None:
+    names = [f"web-{number}.a-rack-of-the-first-floor" for number in (1, 2)]
+    inventory = "id,mac\n" + "".join(f"{name},98:fa:9b:50:d8:0{at}\n" for at, name in enumerate(names))
+    write_tree(tmp_path / "answers", {"inventory.csv": inventory})
+    here: dict[str, Any] = {"SERVICE_STORE": "sqlite", "SERVICE_DB_PATH": tmp_path / "answers.db"}
+    assert run("import", str(tmp_path / "answers"), **here).returncode == 0
+    assert run("arm", names[0], **here).returncode == 0
+    narrow = printed_at(45, "installs", "--state", "armed", **here)
+    assert narrow[0] == f"{names[0]}  armed"
+    since = narrow[1].split()
+    assert (narrow[1][:2], since[0], len(since)) == ("  ", "since:", 2)
+    assert [line.split() for line in narrow[2:-1]] == [["starts:", "0"]]
+    assert max(map(len, narrow)) <= 45
+    settings = printed_at(45, "config", **here)
+    at = settings.index("SERVICE_DB_PATH")
+    assert settings[at + 1 : at + 3] == [f"  {tmp_path / 'answers.db'}", "  environment"]
+    wide = printed_at(120, "installs", "--state", "armed", **here)
+    piped = run("installs", "--state", "armed", COLUMNS=45, **here).stdout.decode().splitlines()
+    assert wide == piped
+    assert piped[0].split()[:2] == ["MACHINE", "STATE"]
 
 
 @pytest.mark.parametrize("arguments", [["check"], ["--help"]])

@@ -10,8 +10,9 @@ import json
 import pytest
 
 from answerd.answers.catalogue import Catalogue
+from answerd.answers.one_digit_off import rows_near_to_asker
 from answerd.answers.unclaimed import facts_said
-from answerd.console.near import NearMachine, near_askers, rows_near_to_asker
+from answerd.console.near import NearMachine, near_askers
 from answerd.console.places import Places
 from answerd.console.verdict import MOST_NAMED, Seen, verdict
 from answerd.documents import Key, RawDocument

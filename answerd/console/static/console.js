@@ -107,7 +107,8 @@ document.addEventListener("change", (event) => {
 });
 
 // A form with data-draft is kept in this tab (sessionStorage) from the first change until it was saved or thrown away: it
-// is there again after Back, a reload, or a log-in. What the server was sent and has not saved has data-sent.
+// is there again after Back, a reload, or a log-in. What the server was sent and has not saved has data-sent; an earlier
+// version, which nobody typed, has data-earlier: it is kept once it is changed, and what is kept is not put over it.
 const person = document.getElementById("drafts")?.dataset.who ?? "";
 const PREFIX = `draft ${person} `;
 const OF_A_PAGE = ["csrf", "once", "given", "proposal", "seen"];
@@ -127,7 +128,7 @@ let isKept = true;
 const keep = () => {
   for (const form of drafted()) {
     if (!isChanged(form) && !("sent" in form.dataset)) {
-      if (!form.dataset.restored) throwAway(form.dataset.draft);  // it was changed back
+      if (!form.dataset.restored && !("earlier" in form.dataset)) throwAway(form.dataset.draft);  // it was changed back
       continue;
     }
     const draft = { at: Date.now(), where: form.dataset.home, title: document.title, values: valuesOf(form) };
@@ -150,7 +151,7 @@ const restore = () => {
     const key = PREFIX + form.dataset.draft, draft = read(key);
     if (form.dataset.restored || form.dataset.seen) continue;
     form.dataset.seen = "1";
-    if (!draft || "sent" in form.dataset) continue;
+    if (!draft || "sent" in form.dataset || "earlier" in form.dataset) continue;
     const fields = fieldsOf(form), left = {}, isOn = (field) => field.type === "checkbox" ? field.checked : field.value;
     for (const [name, value] of draft.values) (left[name] ??= []).push(value);
     const wanted = fields.map((field) => left[nameOf(field)]?.shift());

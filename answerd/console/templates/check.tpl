@@ -8,6 +8,7 @@ is_whole = checked.problems is not None
  hx-get="/console/check" hx-trigger="load delay:700ms" hx-select="#check" hx-swap="outerHTML"
 % end
 >
+% include('faults', faults=faults)
 % if checked.is_running:
 <div class="card" role="status">
   <p><strong>Checking {{counted(documents, 'document')}} …</strong> <span class="muted">{{format(checked.done, ',') + ' of ' + format(checked.total, ',') + ' answers tried' if checked.total else 'finding the answers to try'}}</span></p>

@@ -87,7 +87,7 @@ title = counted(len(change.machines), 'answer') + ': ' + names + (f' and {more:,
 </pre></details>
 % end
 % if not pending and not consequences.refused:
-<div class="actions">
+<div class="actions selection">
 % if verb == 'delete':
 <button form="editor" class="danger" name="do" value="delete">Delete it</button>
 % else:

@@ -36,7 +36,7 @@
 % else:
 <form class="card" id="editor" method="post" action="/console/document" \\
 % if writable:
-data-draft="{{draft}}" data-home="{{link('/console/document/new') if is_new else link('/console/document', kind=kind, name=identifier, format=extension, **{'as': 'text' if kind == 'inventory' else ''})}}"{{!' data-sent' if is_sent else ''}}\\
+data-draft="{{draft}}" data-home="{{link('/console/document/new') if is_new else link('/console/document', kind=kind, name=identifier, format=extension, **{'as': 'text' if kind == 'inventory' else ''})}}"{{!' data-sent' if is_sent else ' data-earlier' if is_earlier else ''}}\\
 % end
 >
   <input type="hidden" name="csrf" value="{{request.session.csrf}}"><input type="hidden" name="once" value="{{once()}}"><input type="hidden" name="draft" value="{{draft}}">

@@ -19,7 +19,7 @@
 % include('done', done=done, notice=notice, back=machine_link(name))
 % if not is_known:
 <div class="card empty"><h2>No machine of this name is known</h2>
-<p>It has no row and no document, has never asked, and no group has it as a member. <a href="{{link('/console/machines', q=name)}}">Search for it</a>, or find out what a request of it would get.</p>
+<p>It has no row and no document, {{'whether it asked is not known' if faults else 'has never asked'}}, and no group has it as a member. <a href="{{link('/console/machines', q=name)}}">Search for it</a>, or find out what a request of it would get.</p>
 <p><a class="button" href="{{link('/console/try', query=('mac=' if is_mac(name) else 'id=') + name)}}">Try a request</a>
 % if writable and request.may_edit:
 <a class="button" href="{{link('/console/document/new', kind='machine', name=name)}}">New document</a>

@@ -1,3 +1,4 @@
+% include('faults', faults=faults)
 % if age:
 <p class="note bad" role="status">The database of all nodes was {{age}}. Answers, and what is shown here, come from this node's replica.</p>
 % end

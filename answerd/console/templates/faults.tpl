@@ -1,0 +1,3 @@
+% for fault in faults:
+<p class="note bad" role="alert">{{fault}}</p>
+% end
