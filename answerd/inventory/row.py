@@ -200,9 +200,10 @@ def _no_identity(columns: Sequence[str], beside: str) -> str:
     guesses = _guessed(columns)
     pairs = ", ".join(f'"{brief(column)}" = "{label}"' for column, label in guesses)
     example = pairs or '"NAME OF THE COLUMN" = "mac"'
+    else_put = "" if pairs else "; a table of sites or racks is no inventory: put its columns into that of the machines"
     return (
         f"no column is one of {', '.join(IDENTITY_COLUMNS)}, so no row names a machine{there}; say in {beside} "
-        f"which column is which: columns = {{ {example} }}"
+        f"which column is which: columns = {{ {example} }}{else_put}"
     )
 
 
