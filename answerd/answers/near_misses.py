@@ -117,9 +117,14 @@ def nearest_miss(catalogue: Catalogue, request: SelectionRequest) -> str | None:
 def with_hints(error: AnswerError, facts: Facts) -> str:
     """Return the reason of an error with hints for the operator: similar facts that the request has, and which machine
     asked. One line, bounded. The reason of `NotClaimed` has them already."""
+    return with_asker(error, facts, with_similar_facts(error, facts))
+
+
+def with_asker(error: AnswerError, facts: Facts, told: str) -> str:
+    """Return ``told``, what `with_similar_facts` returned for an error, with which machine asked."""
     if isinstance(error, NotClaimed):
-        return error.reason
-    parts = [with_similar_facts(error, facts)]
+        return told
+    parts = [told]
     who = facts.described
     if facts.request.path != "/" or facts.labels:
         formats = f" for {' or '.join(facts.extensions)}" if facts.path.word else ""

@@ -55,6 +55,9 @@ _LONGEST_UNDER = 200
 """Characters before a secret on its line that tell, in a difference, whether it is the same one."""
 
 _PLACEHOLDER = re.compile(r"\{\{[ \t]*[\w$@][\w$@.:-]*[ \t]*(?:\|[^{}\r\n]*)?\}\}")
+_CHOSEN_SECRET = re.compile(r"\{\{[ \t]*secret\[[^\]{}\r\n]*\][ \t]*(?:\|[^{}\r\n]*)?\}\}")
+"""A secret of the service that Jinja chooses by a value: ``{{ secret[customer ~ "-root"] }}``."""
+
 _QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'")
 
 
@@ -113,7 +116,8 @@ def secrets_in_clear(text: str, extension: str, public: str) -> tuple[int, int]:
 
 
 def _is_clear(written: str, public: str) -> bool:
-    return public not in written and re.search(r"\w", _PLACEHOLDER.sub("", written)) is not None
+    in_clear = _CHOSEN_SECRET.sub("", _PLACEHOLDER.sub("", written))
+    return public not in written and re.search(r"\w", in_clear) is not None
 
 
 def hiding(text: str, extension: str, known: Iterable[str] = ()) -> Callable[[str], str]:

@@ -41,8 +41,8 @@ Options:
 
 Exit status:
   0  it is done, or there is nothing to do
-  1  the change is refused, and the problems are on stderr; or what answers is
-     no admin API
+  1  the change is refused, and the problems are on stderr; or the token is
+     refused; or what answers is no admin API
   2  the command line is wrong, or the service or the database cannot be reached
 
 Examples:

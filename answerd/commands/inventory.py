@@ -21,7 +21,8 @@ Options:
   --to NAME  The inventory that rows are added to, in place of "default"
              (inventory.csv).
   --dry-run  Print the rows, and change nothing.
-  --json     For programs: of each row its place, its cells and what claims it.
+  --json     For programs: of each row its place, its cells by column and by
+             label, and what claims it.
   -h --help  This text.
 
 Exit status:
@@ -93,7 +94,10 @@ def _list(arguments: Arguments) -> int:
     rows = [row for row in inventory.rows() if filters.hold(row)]
     listed = [(inventory.place(row), row, _claimed_by(catalogue, row)) for row in rows]
     if arguments["--json"]:
-        listing = [{"place": place, "row": row.by_column(), "claimed_by": claims} for place, row, claims in listed]
+        listing = [
+            {"place": place, "row": row.by_column(), "labels": _by_label(row), "claimed_by": claims}
+            for place, row, claims in listed
+        ]
         print_json({"rows": listing})
     else:
         _print_table(listed)
@@ -110,6 +114,13 @@ def _claimed_by(catalogue: Catalogue, row: Row) -> list[str]:
     return [f"{key.kind} {key.identifier} ({key.format})" for key in keys]
 
 
+def _by_label(row: Row) -> dict[str, str]:
+    """Return the cells of a row by their labels. Of several columns with one label all values are there."""
+    texts, layout = row.cells(), row.layout
+    cells = {label: texts[at] for label, at in layout.labels.items()}
+    return cells | {label: " ".join(layout.values(label, texts)) for label in layout.several}
+
+
 def _print_table(listed: list[tuple[str, Row, list[str]]]) -> None:
     columns: dict[str, str] = {}
     for _, row, _ in listed:
@@ -117,9 +128,7 @@ def _print_table(listed: list[tuple[str, Row, list[str]]]) -> None:
             columns.setdefault(label, row.layout.columns[at])
     lines = [["place", *columns.values(), "claimed by"]] if listed else []
     for place, row, claims in listed:
-        texts, layout = row.cells(), row.layout
-        cells = {label: texts[at] for label, at in layout.labels.items()}
-        cells |= {label: " ".join(layout.values(label, texts)) for label in layout.several}
+        cells = _by_label(row)
         lines.append([place, *(cells.get(label, "") for label in columns), ", ".join(claims) or "-"])
     print_table(lines, widest=WIDEST)
 

@@ -24,7 +24,7 @@ from urllib.parse import urlencode, urlsplit
 
 import orjson
 
-from answerd.commands import WRONG_USAGE, CommandError
+from answerd.commands import FAILED, WRONG_USAGE, CommandError
 from answerd.commands.terminal import say
 from answerd.server.statuses import FIRST_PROBLEM, OK
 from answerd.short_texts import cut, printable
@@ -37,7 +37,10 @@ MOST_BYTES: Final = 134_217_728
 
 _REDIRECTS: Final = range(300, 400)
 
-_UNREACHABLE: Final = (401, 403, 404, 405, 408, 429, 500, 502, 503, 504)
+_REFUSED_TOKEN: Final = (401, 403)
+"""The token is refused. It will be again: whoever repeats what ends with the other status must not repeat this."""
+
+_UNREACHABLE: Final = (404, 405, 408, 429, 500, 502, 503, 504)
 """Errors of the API that say nothing about the change: the service cannot be asked like this, or not now."""
 
 _AT_ONCE: Final = 1_048_576
@@ -179,8 +182,9 @@ class AdminApi:
                 raise CommandError(f"{self._where} is no admin API: {unusable}") from None
         finally:
             connection.close()
-        if reply.status in _UNREACHABLE:
-            raise CommandError(f"{self._where} answered {reply.status}: {reply.error}", WRONG_USAGE)
+        if reply.status in (*_REFUSED_TOKEN, *_UNREACHABLE):
+            status = FAILED if reply.status in _REFUSED_TOKEN else WRONG_USAGE
+            raise CommandError(f"{self._where} answered {reply.status}: {reply.error}", status)
         return reply
 
     def _connect(self, connection: http.client.HTTPConnection) -> None:

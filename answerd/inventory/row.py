@@ -213,10 +213,12 @@ def _places(columns: Sequence[str], meaning: Meaning, beside: str) -> tuple[dict
 def _no_identity(columns: Sequence[str], beside: str, rows: Sequence[Sequence[str]]) -> str:
     named = [f'"{brief(column)}"' for column in columns if column]
     there = f": the columns are {join_limited(named, _MOST_NAMED)}" if named else ""
-    example = _pairs(_guessed(columns, rows)) or '"NAME OF THE COLUMN" = "mac"'
+    pairs = _pairs(_guessed(columns, rows))
+    example = pairs or '"NAME OF THE COLUMN" = "mac"'
+    else_put = "" if pairs else "; a table of sites or racks is no inventory: put its columns into that of the machines"
     return (
         f"no column is one of {', '.join(IDENTITY_COLUMNS)}, so no row names a machine{there}; say in {beside} "
-        f"which column is which: columns = {{ {example} }}"
+        f"which column is which: columns = {{ {example} }}{else_put}"
     )
 
 
@@ -231,7 +233,7 @@ def _guessed(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[tupl
     if not any(label == MAC for _, label in found):
         found = [*((column, MAC) for column in _of_addresses(columns, rows)), *found]
     names = [column for column in usual if usual[column] == "id"] or [
-        column for column in _of_names(columns, rows) if not usual[column]
+        column for column in _of_names(columns, rows) if found and not usual[column]
     ]
     return [*found, *((column, "id") for column in names[:1])][:_MOST_NAMED]
 

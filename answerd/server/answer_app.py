@@ -19,7 +19,7 @@ from gevent.lock import BoundedSemaphore
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.compose import once_of
 from answerd.answers.gates import Gates
-from answerd.answers.near_misses import with_hints, with_similar_facts
+from answerd.answers.near_misses import with_asker, with_similar_facts
 from answerd.answers.resolve import Answer, composition_of, resolve
 from answerd.answers.select import claimed_member, select, selection_request
 from answerd.answers.sources import NO_SOURCES, Sources
@@ -218,9 +218,9 @@ def _resolved(
         # Hints about similar facts need all labels of the request, which cost too much for a large body.
         no_hints = len(exchange.request.body) > LARGE or isinstance(error, NothingLoaded)
         said = facts.knowing(catalogue().shared)
-        reason = error.reason if no_hints else with_hints(error, said)
+        got = error.reason if no_hints else with_similar_facts(error, said)
+        reason = got if no_hints else with_asker(error, said, got)
         if installs is not None and not isinstance(error, NothingLoaded):
-            got = error.reason if no_hints else with_similar_facts(error, said)
             _note_refused(installs, catalogue(), facts, error, got)
         if not isinstance(error, GateClosed):
             return _refuse(exchange, OF_ERRORS[type(error)], reason)

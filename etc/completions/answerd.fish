@@ -57,7 +57,7 @@ complete -c answerd -n '__fish_seen_subcommand_from captures' -l help -d 'This t
 complete -c answerd -n '__fish_seen_subcommand_from inventory' -l fill -d 'Give rows that are there what they lack, in place of new rows: MAC addresses, and cells that are empty.'
 complete -c answerd -n '__fish_seen_subcommand_from inventory' -l to -r -f -d 'The inventory that rows are added to, in place of "default" (inventory.csv).'
 complete -c answerd -n '__fish_seen_subcommand_from inventory' -l dry-run -d 'Print the rows, and change nothing.'
-complete -c answerd -n '__fish_seen_subcommand_from inventory' -l json -d 'For programs: of each row its place, its cells and what claims it.'
+complete -c answerd -n '__fish_seen_subcommand_from inventory' -l json -d 'For programs: of each row its place, its cells by column and by label, and what claims it.'
 complete -c answerd -n '__fish_seen_subcommand_from inventory' -l help -d 'This text.'
 complete -c answerd -n '__fish_seen_subcommand_from adopt' -l name -r -f -d 'The names of the rows, with {n} for a number: ’cn{n:04}’ is cn0001, cn0002 and so on, after the highest number that there is. Without it, and without --free, a row has no name.'
 complete -c answerd -n '__fish_seen_subcommand_from adopt' -l set -r -f -d 'A cell that all rows get: COLUMN=TEXT, role=gpu.'

@@ -2,7 +2,8 @@
 """Starts machines from the network, once, through their BMCs: netboot.py NAME...
 
 The table of machines has the BMC of each in its column ``bmc``: ``https://ADDRESS`` for Redfish, ``ADDRESS`` for IPMI,
-which needs ipmitool. Settings and what is printed: docs/power.md.
+which needs ipmitool. Settings and what is printed: docs/power.md. Ends with 0 where all were started, with 1 where some
+were, with 2 where none was.
 """
 
 from __future__ import annotations
@@ -28,7 +29,10 @@ SECONDS = 60
 
 
 def main(names: list[str]) -> int:
-    """Start the machines; print what was done for each. Return 1 where one could not be started."""
+    """Start the machines; print what was done for each. Return 1 where some could not be started, 2 where all."""
+    if {"-h", "--help"} & {*names}:
+        print(__doc__, end="")
+        return 0
     bmcs = bmcs_of_table()
     unknown = [name for name in names if not bmcs.get(name)]
     if unknown or not names:
@@ -37,13 +41,13 @@ def main(names: list[str]) -> int:
     user, password = os.environ["BMC_USER"], os.environ["BMC_PASSWORD"]
     with ThreadPoolExecutor(AT_ONCE) as pool:
         errors = list(pool.map(lambda name: start(name, bmcs[name], user, password), names))
-    return 1 if any(errors) else 0
+    return 2 if all(errors) else 1 if any(errors) else 0
 
 
 def bmcs_of_table() -> dict[str, str]:
-    """The cell ``bmc`` of each row that has an ``id``."""
+    """The value ``bmc`` of each row that has an ``id``."""
     listed = subprocess.run(["answerd", "inventory", "--json"], stdout=subprocess.PIPE, check=True).stdout
-    rows = [{label.lower(): text for label, text in each["row"].items()} for each in json.loads(listed)["rows"]]
+    rows = [each["labels"] for each in json.loads(listed)["rows"]]
     return {row.get("id", ""): row.get("bmc", "") for row in rows}
 
 

@@ -156,6 +156,12 @@ def test_a_table_without_a_known_column_says_how_to_name_one(fleet: Fleet) -> No
     assert fleet.text("/ks?serial=7ABC123") == "web-01 7ABC123 none\n"
 
 
+def test_a_table_of_sites_is_told_to_be_none_of_machines(fleet: Fleet) -> None:
+    fleet.write({"inventory/sites.csv": "site,ntp\ncologne,ntp.example.com\n"})
+    [problem] = fleet.problems()
+    assert problem.endswith("a table of sites or racks is no inventory: put its columns into that of the machines")
+
+
 def test_all_faults_of_a_header_are_told_at_once(fleet: Fleet) -> None:
     fleet.write({"inventory.csv": "Path,state,role,Role,name\nx,y,z,w,v\n"})
     [problem] = fleet.problems()

@@ -548,6 +548,8 @@ def test_how_many_secrets_a_document_holds_in_clear_and_where_the_first_is() -> 
     text = f"lang en\nrootpw {VALUE}\nuser --name=a --password=b{VALUE}\n# {{{{ secret.x }}}}\n"
     assert secrets_in_clear(text, "ks", "\0") == (2, 2)
     assert secrets_in_clear('rootpw "{{ secret.root }}"\n', "ks", "\0") == (0, 0)
+    assert secrets_in_clear("rootpw {{ secret[site ~ '-root'] | slug }}\n", "ks", "\0") == (0, 0)
+    assert secrets_in_clear("rootpw {{ secret['a'] }}PW\n", "ks", "\0") == (1, 1)
     assert secrets_in_clear("rootpw $6$EXAMPLE$abcdefgh\n", "ks", "$6$EXAMPLE$") == (0, 0)
 
 

@@ -103,7 +103,7 @@ def test_a_rack_is_installed_anew_by_redfish(rack: Rack, operator: Mapping[str, 
         assert (ambiguous.returncode, ambiguous.stdout.partition(":")[0]) == (1, "web-03")
         assert re.search(r"^web-02 was not started: ValueError: the BMC has 3 systems; .*Systems/0", *lines(ambiguous))
         refused = run_example(NETBOOT, "web-02", "web-03", environ=trusting, BMC_PASSWORD="wrong")
-        assert (refused.returncode, refused.stdout) == (1, "")
+        assert (refused.returncode, refused.stdout) == (2, "")
         assert sorted(re.findall("^(.*) was not started: HTTPError: HTTP Error 401", *lines(refused))) == [
             "web-02",
             "web-03",
@@ -128,7 +128,7 @@ def test_a_rack_is_installed_anew_by_ipmi(rack: Rack, operator: Mapping[str, str
         assert done.stdout.endswith("2 machines: 2 installed\n")
 
         refused = run_example(NETBOOT, "web-01", environ=operator, BMC_PASSWORD="wrong")
-        assert (refused.returncode, refused.stdout) == (1, "")
+        assert (refused.returncode, refused.stdout) == (2, "")
         assert re.search("^web-01 was not started: .", *lines(refused))
         assert len(rack.started) == 2
 
@@ -199,7 +199,7 @@ def test_a_bmc_gets_its_etag_and_no_password_unless_it_is_trusted(
         assert (done.returncode, done.stdout, CarefulBmc.asked) == (0, "web-01: Redfish On\n", 3), done.stderr
         assert CarefulBmc.reset == "On"
     else:
-        assert (done.returncode, done.stdout, CarefulBmc.asked) == (1, "", 0)
+        assert (done.returncode, done.stdout, CarefulBmc.asked) == (2, "", 0)
         assert "CERTIFICATE_VERIFY_FAILED" in done.stderr
 
 
@@ -225,21 +225,28 @@ esac
 """Switches a machine on, in place of the program of that name: it asks for its script and reports."""
 
 
-def test_a_rack_of_fifty_among_two_thousand_is_installed_anew_by_ten_lines(
+def put_ipmitool(home: Path, service: Service, broken: list[str]) -> None:
+    """Put the program in place whose machines install at once, but for those that are ``broken`` at first."""
+    assert service.address is not None
+    host, port = service.address
+    program = home / "programs" / "ipmitool"
+    program.write_text(
+        IPMITOOL.format(python=sys.executable, address=f"{host}:{port}", broken=broken, log=home / "switched-on")
+    )
+    program.chmod(0o755)
+
+
+def test_a_rack_of_fifty_among_two_thousand_is_installed_anew_by_a_short_script(
     serving: Serving, operator: Mapping[str, str], tmp_path: Path
 ) -> None:
     script = REINSTALL.read_text("utf-8")
-    assert script.count("\n") <= 10
+    assert script.count("\n") <= 15
     assert not re.search(r"\b(sed|jq|awk|grep|SERVICE_LOG)\b", script)
     rows = [f"cn{n:04},52:54:00:00:{n >> 8:02x}:{n & 255:02x},R{n // PER_RACK},cn{n:04}-bmc" for n in range(MACHINES)]
     files = {"groups/rack.ipxe": GROUP, "inventory.csv": "\n".join(["id,mac,rack,bmc", *rows, ""])}
     service = serving(files, SERVICE_STATE_PATH=tmp_path / "state.db")
     broken = ["cn0603", "cn0641"]
-    assert service.address is not None
-    host, port = service.address
-    text = IPMITOOL.format(python=sys.executable, address=f"{host}:{port}", broken=broken, log=tmp_path / "switched-on")
-    (tmp_path / "programs" / "ipmitool").write_text(text)
-    (tmp_path / "programs" / "ipmitool").chmod(0o755)
+    put_ipmitool(tmp_path, service, broken)
     script = script.replace("--timeout 2h", "--timeout 2h --grace 0")  # two minutes are long for a test
     command = ["sh", "-c", script, str(REINSTALL), "--where", "rack=R12"]
     done = subprocess.run(command, env=operator, capture_output=True, text=True, timeout=EXAMPLE_SECONDS, check=False)
@@ -253,3 +260,39 @@ def test_a_rack_of_fifty_among_two_thousand_is_installed_anew_by_ten_lines(
         "50 machines: 50 installed",
     ]
     assert len([line for line in said if line.endswith(" armed")]) == 52
+
+
+def reinstall(operator: Mapping[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run the script with a wait of one second: what its BMCs start has reported by then."""
+    script = REINSTALL.read_text("utf-8").replace("--timeout 2h", "--timeout 1 --grace 0")
+    command = ["sh", "-c", script, str(REINSTALL), *arguments]
+    return subprocess.run(command, env=operator, capture_output=True, text=True, timeout=EXAMPLE_SECONDS, check=False)
+
+
+def test_a_machine_that_fails_is_started_again_though_another_never_asks(
+    rack: Rack, operator: Mapping[str, str], tmp_path: Path
+) -> None:
+    put_ipmitool(tmp_path, rack.service, broken=["web-02"])
+    rows = "".join(f"{name},{MACS[name]},R12,{name}-bmc\n" for name in ("web-01", "web-02"))
+    table = f"Device,MAC,Rack,BMC address\n{rows}web-03,{MACS['web-03']},R12,127.0.0.1:bad\n"
+    (tmp_path / "answers/inventory.csv").write_text(table)
+    (tmp_path / "answers/inventory.columns").write_text('columns = { "Device" = "id", "BMC address" = "bmc" }\n')
+    done = reinstall(operator, "--where", "rack=R12")
+    assert done.returncode == 3, done.stderr
+    assert sorted((tmp_path / "switched-on").read_text().split()) == ["web-01", "web-02", "web-02"]
+    assert "3 machines: 1 armed, 2 installed" in done.stdout.splitlines()
+    assert done.stderr.splitlines()[-1] == "armed still: answerd disarm web-03"
+
+
+def test_nobody_waits_where_no_machine_was_started(rack: Rack, operator: Mapping[str, str], tmp_path: Path) -> None:
+    write_table(tmp_path, {"web-01": "127.0.0.1:bad", "web-02": "127.0.0.1:bad"}, dict.fromkeys(MACS, "R12"))
+    done = reinstall(operator, "--where", "rack=R12")
+    assert done.returncode not in (0, 3)
+    assert "2 machines" not in done.stdout
+    assert done.stderr.splitlines()[-1] == "armed still: answerd disarm web-01 web-02"
+
+
+@pytest.mark.parametrize("example", [REINSTALL, NETBOOT])
+def test_the_examples_say_how_they_are_used(example: Path, operator: Mapping[str, str]) -> None:
+    done = run_example(example, "--help", environ=operator)
+    assert (done.returncode, done.stderr, example.name in done.stdout) == (0, "", True)

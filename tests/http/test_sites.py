@@ -42,16 +42,20 @@ def site(serving: Callable[..., Service], home: Path, name: str, **settings: obj
     return service, f"http://127.0.0.1:{service.admin[1]}"
 
 
-def apply_to(sites: list[str], home: Path) -> subprocess.CompletedProcess[str]:
-    """Run etc/apply-to-sites on the documents below a directory, as a pipeline does."""
-    (home / "sites.txt").write_text("# sites.txt\n\n" + "".join(f"{url}\n" for url in sites))
+def apply_to(
+    sites: list[str] | None, home: Path, end: str = "\n", **settings: object
+) -> subprocess.CompletedProcess[str]:
+    """Run etc/apply-to-sites on the documents below a directory, as a pipeline does. ``end`` is that of the last line
+    of the file of sites; None where there is no file."""
+    if sites is not None:
+        (home / "sites.txt").write_text("# sites.txt\n\n" + "\n".join(sites) + end)
     (home / "bin").mkdir(exist_ok=True)
     program = home / "bin/answerd"
     program.write_text("#!/bin/sh\nexec " + shlex.join(PROGRAM) + ' "$@"\n')
     program.chmod(0o755)
-    environ = environment(
-        SERVICE_ADMIN_TOKEN=TOKEN, TRIES=2, PAUSE=0, PATH=f"{home / 'bin'}:{os.environ['PATH']}", PYTHONPATH=CHECKOUT
-    )
+    path = f"{home / 'bin'}:{os.environ['PATH']}"
+    defaults = {"SERVICE_ADMIN_TOKEN": TOKEN, "TRIES": 2, "PAUSE": 0, "PATH": path, "PYTHONPATH": CHECKOUT}
+    environ = environment(**defaults | settings)
     script = [str(CHECKOUT / "etc/apply-to-sites"), str(home / "sites.txt"), str(home / "documents"), "a note"]
     return subprocess.run(
         script, env=environ, capture_output=True, text=True, check=False, cwd=home, timeout=PROGRAM_SECONDS
@@ -81,6 +85,36 @@ def test_a_site_that_refuses_the_documents_is_named_and_not_tried_again(
     assert done.returncode == 1
     assert done.stderr.count("refused:") == 1
     assert f"{url}: NOT applied" in done.stderr
+
+
+def test_the_last_site_counts_without_a_line_end_and_a_file_that_is_not_there_is_an_error(
+    serving: Callable[..., Service], tmp_path: Path
+) -> None:
+    write_tree(tmp_path / "documents", {"default.ks": "lang C\n"})
+    assert apply_to(None, tmp_path).returncode == 2
+    (first, first_url), (last, last_url) = site(serving, tmp_path, "a"), site(serving, tmp_path, "b")
+    assert apply_to([first_url, last_url], tmp_path, end="").returncode == 0
+    assert [first.get("/ks").text, last.get("/ks").text] == ["lang C\n"] * 2
+
+
+def test_a_refused_token_is_not_tried_again(serving: Callable[..., Service], tmp_path: Path) -> None:
+    write_tree(tmp_path / "documents", {"default.ks": "lang C\n"})
+    _, url = site(serving, tmp_path, "a")
+    done = apply_to([url], tmp_path, SERVICE_ADMIN_TOKEN="another-token-0123456789")
+    assert (done.returncode, done.stderr.count("answered 401")) == (1, 1)
+
+
+def test_a_site_without_a_secret_refuses_the_documents_that_need_it(
+    serving: Callable[..., Service], tmp_path: Path
+) -> None:
+    write_tree(tmp_path / "documents", {"default.ks": "rootpw {{ secret.root }}\n"})
+    (tmp_path / "secrets").mkdir(mode=0o700)
+    service, url = site(serving, tmp_path, "a", SERVICE_SECRETS_DIR=tmp_path / "secrets")
+    refused = apply_to([url], tmp_path)
+    assert (refused.returncode, "the secret 'root' is missing" in refused.stderr) == (1, True)
+    assert service.get("/ks").status == 404
+    assert apply_to([url], tmp_path, STRICT=0).returncode == 0
+    assert service.get("/ks").status == 500
 
 
 def test_a_machine_of_another_site_gets_no_password_of_this_one(

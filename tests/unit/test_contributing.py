@@ -6,6 +6,7 @@ import ast
 import inspect
 import re
 import textwrap
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -107,3 +108,12 @@ def labels_of_headers() -> set[str]:
 
 def module_file(module: object) -> str:
     return str(Path(inspect.getfile(module)).relative_to(CHECKOUT))  # type: ignore[arg-type]
+
+
+def test_the_layers_of_the_architecture_are_those_that_are_checked() -> None:
+    project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text("utf-8"))
+    [layers] = [each["layers"] for each in project["tool"]["importlinter"]["contracts"] if each["type"] == "layers"]
+    page = (CHECKOUT / "docs/architecture.md").read_text("utf-8")
+    shown = page.partition("## Core and shell")[2].split("```")[1].strip().splitlines()
+    names = [set(re.split(r"\s{2,}", line)[0].split()) for line in shown]
+    assert names == [set(layer.replace("answerd.", "").split(" | ")) for layer in layers]

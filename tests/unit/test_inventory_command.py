@@ -72,6 +72,7 @@ def test_rows_are_listed_with_what_claims_them(run: Run) -> None:
     assert first == {
         "place": "inventory.csv:2",
         "row": {"id": "web-01", "mac": "98:fa:9b:50:d8:10", "serial": "", "uuid": "", "role": "web"},
+        "labels": {"id": "web-01", "mac": "98:fa:9b:50:d8:10", "serial": "", "uuid": "", "role": "web"},
         "claimed_by": ["machine web-01 (toml)", "group web (ks)"],
     }
     assert (second["place"], second["claimed_by"]) == ("inventory.csv:3", [])
@@ -243,6 +244,7 @@ def test_an_inventory_without_a_column_for_addresses_gets_one(run: Run, tmp_path
     assert row == {
         "place": "inventory/lab.csv:2",
         "row": {"id": "lab-1", "kind": "web", "mac": "98:fa:9b:50:d8:40 98:fa:9b:50:d8:41"},
+        "labels": {"id": "lab-1", "kind": "web", "mac": "98:fa:9b:50:d8:40 98:fa:9b:50:d8:41"},
         "claimed_by": [],
     }
 
