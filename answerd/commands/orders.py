@@ -1,14 +1,16 @@
 """Let machines install again, or no more, or forget them.
 
 Usage:
-  answerd arm [--where FILTER]... [--group G] [--state S] [ID]...
+  answerd arm [--where FILTER]... [--group G] [--state S] [--yes] [ID]...
   answerd disarm [--where FILTER]... [--group G] [--state S] [ID]...
   answerd forget [--where FILTER]... [--group G] [--state S] [ID]...
 
 `arm`: the machines may install from now on, whatever their state is. A new
 attempt begins: the URLs of reports of the last one change nothing any more.
 What it names beyond a row is printed, and of a machine that would still be
-refused, by what, and the order that lets it in.
+refused, by what, and the order that lets it in. On a terminal it asks before
+several machines are armed of which one was given what installs it, or is
+installed.
 
 `disarm`: the machines count as installed from now on, and get nothing that
 installs them until they are armed.
@@ -30,6 +32,7 @@ Options:
   --state S       The machines in a state: new, armed, installing, copied,
                   installed, failed, exhausted, conflict; or those that are
                   silent.
+  --yes           Do not ask.
   -h --help       This text.
 
 Exit status:
@@ -56,14 +59,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from answerd.answers.machine_choice import ChosenMachine
 from answerd.answers.operator_names import Machine
 from answerd.commands import FAILED, WRONG_USAGE, Arguments, CommandError
-from answerd.commands.machines import OpenInstalls, choice_of, open_installs, say_unknown
+from answerd.commands.machines import OpenInstalls, choice_of, open_installs, say_unknown, states_counted
 from answerd.commands.own_changes import user_name
-from answerd.commands.terminal import counted, say
+from answerd.commands.terminal import can_ask, counted, said_yes, say
 from answerd.installs.hardware import Names
 from answerd.installs.sentences import kind_and_text, moment, sentence, shown_name
-from answerd.installs.states import Order
+from answerd.installs.states import Order, State
 from answerd.store.states import GivenOrder
 
 _MOST_TOLD = 8
@@ -83,6 +87,8 @@ def run(arguments: Arguments) -> int:
     found = installs.chosen(choice)
     if not found.machines and not found.unknown:
         raise CommandError("there is no such machine: nothing was done")
+    if order is Order.ARM and can_ask() and not arguments["--yes"]:
+        _ask(found.machines)
     machines = [one.machine for one in found.machines]
     ordered = [installs.ordered(machine, order) for machine in machines]
     if ordered:
@@ -97,6 +103,16 @@ def run(arguments: Arguments) -> int:
     say_unknown(found.unknown)
     refused = _say_who_is_refused(installs, machines) if order is Order.ARM and machines else False
     return FAILED if found.unknown or refused else 0
+
+
+def _ask(machines: Sequence[ChosenMachine]) -> None:
+    """Ask whether several machines are to be wiped, where one of them has been installed or begun to be. Raises
+    `CommandError` where they are not."""
+    states = [one.remembered.record.state for one in machines]
+    if len(states) > 1 and not {State.NEW, State.ARMED}.issuperset(states):
+        count = f"{counted(len(states), 'machine')} ({states_counted(states)})"
+        if not said_yes(f"Arm {count}, which wipes each when it boots from the network?"):
+            raise CommandError("nothing was armed")
 
 
 def _beyond(installs: OpenInstalls, also: Names) -> str:

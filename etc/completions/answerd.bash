@@ -17,7 +17,7 @@ _answerd() {
         adopt) options='--name --set --said --count --free --to --from --ca --dry-run --yes --json --help -h' ;;
         installs) options='--where --group --state --summary --names --waiting --unknown --from --ca --json --help -h' ;;
         install) options='--show-secrets --json --help -h' ;;
-        arm) options='--where --group --state --help -h' ;;
+        arm) options='--where --group --state --yes --help -h' ;;
         disarm) options='--where --group --state --help -h' ;;
         forget) options='--where --group --state --help -h' ;;
         wait) options='--where --group --state --timeout --grace --fail-fast --help -h' ;;

@@ -88,6 +88,7 @@ complete -c answerd -n '__fish_seen_subcommand_from install' -l help -d 'This te
 complete -c answerd -n '__fish_seen_subcommand_from arm' -l where -r -f -d 'The machines whose rows have COLUMN=PATTERN; several of one column mean any of them, of different columns all.'
 complete -c answerd -n '__fish_seen_subcommand_from arm' -l group -r -f -d 'The machines of a group: its members, the machines that extend it, and the rows that it claims.'
 complete -c answerd -n '__fish_seen_subcommand_from arm' -l state -r -f -d 'The machines in a state: new, armed, installing, copied, installed, failed, exhausted, conflict; or those that are silent.'
+complete -c answerd -n '__fish_seen_subcommand_from arm' -l yes -d 'Do not ask.'
 complete -c answerd -n '__fish_seen_subcommand_from arm' -l help -d 'This text.'
 complete -c answerd -n '__fish_seen_subcommand_from disarm' -l where -r -f -d 'The machines whose rows have COLUMN=PATTERN; several of one column mean any of them, of different columns all.'
 complete -c answerd -n '__fish_seen_subcommand_from disarm' -l group -r -f -d 'The machines of a group: its members, the machines that extend it, and the rows that it claims.'

@@ -9,6 +9,7 @@ import shlex
 import signal
 import socket
 import sqlite3
+import subprocess
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -28,11 +29,14 @@ from answerd.server.roles import hash_of
 from tests.support.console import TOKEN as CONSOLE_TOKEN
 from tests.support.console import Running, etag_of, started
 from tests.support.disks import fill
+from tests.support.processes import killed_at_last
 from tests.support.replies import Reply, chunked, exchange, post, receive
-from tests.support.service import Service, run, write_tree
+from tests.support.service import PROGRAM, Service, environment, run, write_tree
 from tests.support.stores import DATABASES, stored
+from tests.support.terminals import new_terminal, read_until
 from tests.support.waiting import PATIENCE, wait_until
 
+CHECKOUT = Path(__file__).parents[2]
 IPXE = "#!ipxe\n# answer: once\nkernel vmlinuz {{ report }}\n"
 
 
@@ -769,6 +773,38 @@ def test_a_rack_is_ordered_listed_and_waited_for_by_one_choice(
     assert (late.returncode, late.stderr.decode().count("is armed")) == (3, 2)
     assert run("forget", "cn[10-99]", **settings).returncode == 1  # some are not there, and the others are done
     assert listed() == []
+
+
+def test_several_machines_of_which_one_is_installed_are_armed_on_a_terminal_after_a_question(
+    serving: Callable[..., Service], tmp_path: Path
+) -> None:
+    settings: dict[str, Any] = {
+        "SERVICE_ANSWERS_DIR": tmp_path / "answers",
+        "SERVICE_STATE_PATH": tmp_path / "state.db",
+    }
+    serving(RACKS, **settings).stop()
+    assert run("disarm", "cn01", "cn02", **settings).returncode == 0
+
+    def armed(*arguments: str, reply: bytes = b"") -> tuple[int, bytes]:
+        ours, theirs = new_terminal()
+        line = [*PROGRAM, "arm", *arguments]
+        environ = environment(**settings) | {"PYTHONPATH": str(CHECKOUT)}
+        with killed_at_last(subprocess.Popen(line, env=environ, stdin=theirs, stdout=theirs, stderr=theirs)) as asking:
+            os.close(theirs)
+            said = read_until(ours, b"[y/N] ") if reply else b""
+            os.write(ours, reply)
+            said += read_until(ours, None)
+            status = asking.wait(60)
+        os.close(ours)
+        return status, said
+
+    status, said = armed("cn0[1-3]", reply=b"\n")
+    assert (status, b"3 machines (1 new, 2 installed)" in said, b"nothing was armed" in said) == (1, True, True)
+    assert b"[y/N]" not in armed("cn01")[1], "one machine is what was typed"
+    assert b"[y/N]" not in armed("cn01", "cn03")[1], "neither was installed"
+    assert armed("cn0[1-3]", reply=b"y\n")[0] == 0
+    assert run("disarm", "cn0[1-3]", **settings).returncode == 0
+    assert b"[y/N]" not in armed("--yes", "cn0[1-3]")[1]
 
 
 @pytest.mark.parametrize(
