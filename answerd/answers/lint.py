@@ -14,11 +14,13 @@ from itertools import islice
 from typing import NamedTuple
 
 from answerd.answers.catalogue import Catalogue
+from answerd.answers.compose import prepared_answer
 from answerd.answers.gates import is_loader
 from answerd.answers.never_holds import never_holding
 from answerd.answers.sent_labels import SENT_LABELS, is_sent_by_itself
 from answerd.documents import Document
 from answerd.errors import MOST_PROBLEMS, AnswerError
+from answerd.facts import STATE
 from answerd.formats import ALL_EXTENSIONS, user_data
 from answerd.formats.control import CONTROL_KEYS
 from answerd.formats.family import line_and_column
@@ -57,9 +59,9 @@ _NO_COLON = re.compile(rf"^[ \t]*(?:#|//)[ \t]*answer[ \t]+({_VERBS})\b", re.MUL
 _NO_DIRECTIVE = re.compile(rf"^[ \t]*(?:#|//|<!--)[ \t]*answer:?[ \t]+({_VERBS})\b", re.MULTILINE)
 _KEYS = {"member": "members"}
 _EMPTIES_OF_DEBIAN = re.compile(r"^[ \t]*\S+[ \t]+(partman/confirm)[ \t]+boolean[ \t]+true\b", re.MULTILINE)
-_EMPTIES_OF_UBUNTU = re.compile(r"^autoinstall:.*\n(?:(?:[ \t#].*)?\n)*?[ \t]+(layout):", re.MULTILINE)
+_EMPTIES_OF_UBUNTU = re.compile(r"^[ \t]+storage:[ \t]*(?:\{[ \t]*|\n[ \t]+)(layout):", re.MULTILINE)
 _EMPTIES = {
-    "ks": re.compile(r"^[ \t]*(clearpart(?=[ \t].*--all\b)|zerombr)\b", re.MULTILINE),
+    "ks": re.compile(r"^[ \t]*(clearpart)(?=[ \t].*--all\b)", re.MULTILINE),
     "preseed": _EMPTIES_OF_DEBIAN,
     "seed": _EMPTIES_OF_DEBIAN,
     "toml": re.compile(r"^[ \t]*\[[ \t]*(disk[-_]setup)[ \t]*\]", re.MULTILINE),
@@ -191,14 +193,15 @@ def labels_of_set(catalogue: Catalogue) -> Iterator[str]:
     yield from columns_of(catalogue)
 
 
-_IN_URL = re.compile(r"[?&]([A-Za-z_][\w.-]*)=")
+_PASSED_ON = re.compile(r"(?:[?&]|^[ \t]*set[ \t]+\S+[ \t]+|^[ \t]*param[ \t]+)([A-Za-z_][\w.-]*)[ \t=]", re.MULTILINE)
 
 
 def labels_passed_on(catalogue: Catalogue) -> Iterator[str]:
-    """Yield the labels, case-folded, that URLs in boot loaders' scripts of the set pass on."""
+    """Yield the labels, case-folded, that boot loaders' scripts of the set pass on: in a URL, in a variable that begins
+    one (``set args site=a``), or as iPXE's ``param``."""
     for document in catalogue.documents.values():
         if is_loader(document.key.format):
-            yield from (match[1].casefold() for match in _IN_URL.finditer(document.text))
+            yield from (match[1].casefold() for match in _PASSED_ON.finditer(document.text))
 
 
 def _pattern_never_holds(known: _Set, document: Document) -> Iterator[Finding]:
@@ -304,18 +307,27 @@ def _hash_of_the_examples(_: _Set, document: Document) -> Iterator[Finding]:
 
 
 def _default_that_empties_disks(known: _Set, document: Document) -> Iterator[Finding]:
-    """A default that installs without asking: it empties the disks of machines that nobody meant."""
-    pattern = _EMPTIES.get(document.key.format)
-    if document.key.kind is not Kind.DEFAULT or pattern is None:
+    """A default that installs without asking: it empties the disks of machines that nobody meant. Not where ``once`` or
+    a state may keep it back, where it needs what only a row has, or where Ubuntu's installer asks for some of it."""
+    pattern, extension = _EMPTIES.get(document.key.format), document.key.format
+    if document.key.kind is not Kind.DEFAULT or pattern is None or "interactive-sections" in document.text:
         return
     try:
         group = known.catalogue.extended_by(document)
         layers = (*(known.catalogue.chain(group) if group is not None else ()), document)
+        if not all(layer.content.readable for layer in layers):
+            return
+        labels = prepared_answer(layers, may_be_blank=True).labels()
     except AnswerError:  # it is a problem of its own
         return
-    defaults = known.catalogue.defaults
+    if any(label in known.columns and not is_sent_by_itself(label, extension) for label in labels):
+        return
+    defaults, documents = known.catalogue.defaults, [*known.catalogue.documents.values()]
     loaders = (one for extension in defaults if is_loader(extension) for one in defaults[extension])
-    if any(one.control.once is not None for one in (*layers, *loaders)):
+    overlays = (one for one in documents if one.control.overlay is not None and one.key.format == extension)
+    if any(one.control.once is not None for one in (*layers, *loaders, *overlays)):
+        return
+    if any(criterion.label == STATE for one in documents for criterion in one.control.match):
         return
     for layer in reversed(layers):
         if (match := pattern.search(layer.text)) is not None:

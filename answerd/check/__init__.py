@@ -198,7 +198,9 @@ class _Rendering:
             remedy = ""
             if labels is not sent:
                 sentence += f", {'and' if words else 'but'} nothing is known to send it"
-                remedy = '. Give it a value in a table, or a default("…")'
+                remedy = (
+                    '. Give it a value in a table, or a default("…"); name it in a match where a boot script sends it'
+                )
             sentence += f": a machine that does not say it gets a 500{remedy}"
             # A default is for machines that are not known, rows with other values among them.
             is_problem = self.strict and trial.identifier and (trial.told or labels is not sent)

@@ -23,16 +23,20 @@ from answerd.inventory.row import Row
 from answerd.short_texts import printable
 
 _WRITTEN = re.compile(r"\{\{\s*report\b")
+_STARTS = re.compile(r"^[ \t]*(?:kernel|linux(?:efi|16)?|chain|boot|imgexec|sanboot|configfile)\b", re.MULTILINE | re.I)
+_BOOTS_DISK = re.compile(r"^[ \t]*(?:localboot|exit|chainloader|sanboot[^\n]*--drive)\b", re.MULTILINE | re.I)
 
 
 @dataclass(frozen=True, slots=True)
 class _Given:
     """What an answer means for installs. ``document`` claims its machines, ``reporting`` is the highest layer with
-    ``{{ report }}``, ``deciding`` the one whose ``once`` counts."""
+    ``{{ report }}``, ``deciding`` the one whose ``once`` counts. ``starts_one``: a loader's script starts something,
+    and has no command that boots from the disk."""
 
     document: Document
     reporting: Document | None
     deciding: Document | None
+    starts_one: bool
     is_default: bool = False
 
     @property
@@ -112,7 +116,9 @@ class Installs:
                 is_default = not document.is_group
                 group = catalogue.extended_by(document) if is_default else document
                 layers = catalogue.chain(group) if group is not None else ()
-                yield _given((*layers, document) if is_default else layers, document, is_default)
+                layers = (*layers, document) if is_default else layers
+                if all(layer.content.readable for layer in layers):
+                    yield _given(layers, document, is_default)
             except AnswerError:  # it is a problem of its own
                 continue
 
@@ -136,7 +142,7 @@ class Installs:
         for document, affected in _found(repeated):
             yield (
                 f"{document.key}: has {{{{ report }}}}, but no document of {affected.who} has once: "
-                "they install at every boot from the network"
+                "where they boot from the network each time, they install again; write once, or once off"
             )
         for document, affected in _found(stopped):
             yield (
@@ -167,7 +173,7 @@ class Installs:
         for document in dict.fromkeys(given.reporting for given in machine.given):
             _count(repeated, document, name, is_repeated)
         for document in dict.fromkeys(
-            given.document for given in loaders if given in machine.given or given.is_default
+            given.document for given in loaders if given.starts_one and (given in machine.given or given.is_default)
         ):
             _count(stopped, document, name, is_stopped)
 
@@ -178,7 +184,9 @@ def _given(layers: Layers, document: Document, is_default: bool) -> _Given:
     if REPORT in prepared_answer(layers, may_be_blank=True).labels():
         reporting = next((one for one in reversed(layers) if _WRITTEN.search(one.text)), document)
     deciding = next((one for one in reversed(layers) if one.control.once is not None), None)
-    return _Given(document, reporting, deciding, is_default)
+    texts = [layer.text for layer in layers]
+    starts_one = any(map(_STARTS.search, texts)) and not any(map(_BOOTS_DISK.search, texts))
+    return _Given(document, reporting, deciding, starts_one, is_default)
 
 
 def _count(documents: dict[Document, _Affected], document: Document | None, name: str, is_found: bool) -> None:

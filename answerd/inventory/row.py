@@ -60,7 +60,9 @@ _USUAL_NAMES: Final = (
 )
 """What is in the names of columns that identify a machine, in lower case, by what they are."""
 
-_OTHER_DEVICES: Final = re.compile(r"bmc|ipmi|drac|\bilo|wlan|wi-?fi|switch")
+_OTHER_DEVICES: Final = re.compile(
+    r"bmc|ipmi|drac|\bilo|xcc|cimc|mgmt|manage|oob|out.of.band|wlan|wi-?fi|blue|\bbt|\bib|guid|stor|san\b|switch|dock"
+)
 """What is in the names of columns whose addresses are not those by which a machine is installed, in lower case."""
 
 _LOOKED_AT: Final = 100

@@ -217,9 +217,11 @@ def _resolved(
             installs.unclaimed(catalogue(), facts)
         # Hints about similar facts need all labels of the request, which cost too much for a large body.
         no_hints = len(exchange.request.body) > LARGE or isinstance(error, NothingLoaded)
-        said = facts.knowing(catalogue().shared)
-        got = error.reason if no_hints else with_similar_facts(error, said)
-        reason = got if no_hints else with_asker(error, said, got)
+        reason = got = error.reason
+        if not no_hints:
+            said = facts.knowing(catalogue().shared)
+            got = with_similar_facts(error, said)
+            reason = with_asker(error, said, got)
         if installs is not None and not isinstance(error, NothingLoaded):
             _note_refused(installs, catalogue(), facts, error, got)
         if not isinstance(error, GateClosed):

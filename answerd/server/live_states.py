@@ -289,6 +289,7 @@ class LiveStates:
         """Return the name of the row to whose machine the hardware of a request is tied that nothing claims, with the
         identities of that row that came with it; both empty where the machine is known and has no row. None where
         nothing came before with what it says, or with that of several rows."""
+        self.refresh()  # what the machine was given before may have been written since anybody looked
         ties, find, held = self._memory.ties, row_finder(catalogue), self._memory.by_identity
         said = carried_names(catalogue, facts.said, self._memory)
         board = board_in(said)

@@ -17,9 +17,10 @@ from tests.support.installs import RememberedInstalls
 
 TABLE = {"inventory.csv": "id,mac,role\npc-01,00:00:5e:00:53:01,web\npc-02,00:00:5e:00:53:02,db\n"}
 ONCE = "# answer: once\n"
-LOADER = "#!ipxe\n# answer: match role=*\n"
+BOOT = "kernel vmlinuz\nboot\n"
+LOADER = f"#!ipxe\n# answer: match role=*\n{BOOT}"
 REPORT = "url {{ report }}/installed\n"
-AGAIN = "they install at every boot from the network"
+AGAIN = "where they boot from the network each time, they install again; write once, or once off"
 STOPPED = "once installed, they boot the installer, which is refused its answer"
 SILENT = "nothing will say when an install is done"
 
@@ -65,8 +66,17 @@ SETS: dict[str, tuple[Mapping[str, str], list[str]]] = {
         [f'group "a" (ipxe): no once, and the installer\'s answer of its machines has it: {STOPPED}'],
     ),
     "once of the answer, with a default's loader": (
-        {"default.ipxe": "#!ipxe\n", "groups/a.ks": "# answer: match role=db\n# answer: once\n" + REPORT},
+        {"default.ipxe": f"#!ipxe\n{BOOT}", "groups/a.ks": "# answer: match role=db\n# answer: once\n" + REPORT},
         [f"default (ipxe): no once, and the installer's answer of its machines has it: {STOPPED}"],
+    ),
+    "once of the answer, with defaults that boot from the disk": (
+        {
+            "default.ipxe": "#!ipxe\nexit\n",
+            "default.pxelinux": "DEFAULT local\nLABEL local\n LOCALBOOT 0\nLABEL install\n KERNEL vmlinuz\n",
+            "default.grub": "exit 1\n",
+            "groups/a.ks": "# answer: match role=db\n# answer: once\n" + REPORT,
+        },
+        [],
     ),
     "once of the answer, with an equivalent of a loader": (
         {

@@ -155,7 +155,9 @@ def test_only_what_was_armed_is_armed_again_and_only_what_is_armed_is_disarmed(o
 
 def test_an_order_that_makes_no_sense_is_refused_in_words(operator: Browser) -> None:
     nobody, unasked = {"do": "arm", "machine": "nobody"}, {"do": "confirm", "given": "x"}
-    for fields in ({"do": "arm"}, nobody, unasked, {"do": "undo"}, {"do": "x"}):
+    page = order(operator, do="arm")
+    assert (page.status, "Choose machines first" in page.text) == (400, True)
+    for fields in (nobody, unasked, {"do": "undo"}, {"do": "x"}):
         page = order(operator, **fields)
         if page.status == 200:
             page = order(operator, do="confirm", **hidden(page))

@@ -63,9 +63,9 @@ def printed_at(columns: int, *arguments: str, **settings: Any) -> list[str]:
     """The lines that a command prints to a terminal of so many columns."""
     terminal, its_end = new_terminal()
     termios.tcsetwinsize(its_end, (40, columns))
-    program = subprocess.Popen(
-        [*PROGRAM, *arguments], env=environment(NO_COLOR=1, **settings), stdout=its_end, stderr=subprocess.DEVNULL
-    )
+    environ = environment(NO_COLOR=1, **settings)
+    environ.pop("COLUMNS", None)
+    program = subprocess.Popen([*PROGRAM, *arguments], env=environ, stdout=its_end, stderr=subprocess.DEVNULL)
     os.close(its_end)
     with killed_at_last(program):
         lines = read_until(terminal, None).decode().splitlines()

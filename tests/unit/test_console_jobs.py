@@ -140,7 +140,7 @@ REQUEST = PageRequest("GET", "/console/machines", {"q": ["a b", "c"]}, {}, "127.
     [
         pytest.param(
             "check",
-            {"checked": Checked(None, is_running=True), "documents": 9, "problems": [], "notes": []},
+            {"checked": Checked(None, is_running=True), "documents": 9, "problems": [], "notes": [], "faults": []},
             "/console/check",
             id="check",
         ),
@@ -171,7 +171,7 @@ def test_a_check_that_has_ended_does_not_ask_again() -> None:
     wrong = Cause(["one is wrong"], frozenset(), "", "one is wrong")
     shown = [ShownCause([Piece("one is wrong")], [], 0, 0)]
     values: dict[str, object] = {"checked": Checked([wrong], at=1.0), "documents": 9, "problems": shown, "notes": []}
-    html = page("check", request=REQUEST, **values).decode()
+    html = page("check", request=REQUEST, faults=[], **values).decode()
     assert "one is wrong" in html
     assert "hx-get" not in html
     assert "<noscript>" not in html
