@@ -157,7 +157,7 @@ def test_a_text_without_tags_is_served_as_it_is() -> None:
                 "{% endif %}\n",
                 "{% for d in items %}\n",
                 "{% endfor %}\n",
-                "{{ loop.index0 }}",
+                "{% for d in items %}\n{{ loop.index0 }}",  # refused outside of a loop, also where it is not run
                 "{% set x = 3 %}",
                 "{{ x + 1 }}",
                 "{{ d ~ '!' }}",
