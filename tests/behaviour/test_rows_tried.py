@@ -44,7 +44,7 @@ def test_a_row_without_an_id_that_a_document_needs_is_said_to_have_none(fleet: F
     assert fleet.write(files).check().notes == (
         "inventory.csv:2, 98fa9b50d810 (cfg): not tried whole, only a request has the fact 'id', which its row lacks, "
         "and nothing is known to send it: a machine that does not say it gets a 500. Give it a value in a table, or a "
-        'default("…")',
+        'default("…"); name it in a match where a boot script sends it',
     )
 
 

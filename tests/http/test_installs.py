@@ -10,6 +10,7 @@ import signal
 import socket
 import sqlite3
 import subprocess
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -294,6 +295,8 @@ def test_a_request_that_nothing_claims_counts_for_the_machine_that_its_hardware_
     asked = "/ipxe?mac=52:54:00:00:00:0b&serial=S20&product=B450"
     assert service.get(asked).status == 200
     wait_until(lambda: last("pc-20").get("status") == 200)
+    began = int(time.time())
+    wait_until(lambda: int(time.time()) > began)  # times are told in seconds, and of one second the event is the step
     assert service.get("/52:54:00:00:00:0b/user-data").status == 404
     assert service.get("/52:54:00:00:00:0c/user-data").status == 404  # a stranger
     wait_until(lambda: last("pc-20").get("status") == 404)

@@ -5,6 +5,7 @@ import signal
 import socket
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -96,7 +97,8 @@ def test_ctrl_c_in_a_terminal_reaches_parent_and_workers_at_once(answers: Path) 
         assert service.get("/health").status == 200
         # The parent first: a terminal signals all before any of them ends.
         for pid in [service.process.pid, *service.children()]:
-            os.kill(pid, signal.SIGINT)
+            with suppress(ProcessLookupError):  # a worker without clients ends at once
+                os.kill(pid, signal.SIGINT)
         service.wait_for_log("stopping")
         client.sendall(b"llo")
         assert status(client) == b"HTTP/1.1 200"
