@@ -89,12 +89,17 @@ class Installs:
         self._catalogue = catalogue
         self._untried = untried
         self._machines: dict[str, _Machine] = {}
+        self._of_stacks: dict[tuple[Layers, Document], _Given] = {}
 
     def record(self, name: str, answer: Answer) -> None:
         """Count an answer that a machine of this name would get."""
         selection = answer.selection
         document = selection.machine or selection.group or selection.default or selection.layers[-1]
-        self._machine(name).given.append(_given(selection.layers, document, selection.default is not None))
+        stack = selection.layers, document
+        given = self._of_stacks.get(stack)
+        if given is None:
+            given = self._of_stacks[stack] = _given(*stack, selection.default is not None)
+        self._machine(name).given.append(given)
 
     def record_untried(self, name: str) -> None:
         """Count a machine with an answer that could not be made: it may have what the others lack."""
@@ -122,9 +127,17 @@ class Installs:
             except AnswerError:  # it is a problem of its own
                 continue
 
+    def _distinct_others(self) -> Sequence[_Given]:
+        """Return these without groups that mean the same as another: all machines are compared with each."""
+        distinct: dict[object, _Given] = {}
+        for given in self._of_others():
+            meaning = given.reporting is not None, given.deciding is not None, given.is_at_loader
+            distinct.setdefault(given if given.is_default else meaning, given)
+        return [*distinct.values()]
+
     def notes(self) -> Iterator[str]:
         """Yield a note for each document."""
-        others = list(self._of_others())
+        others = self._distinct_others()
         silent: dict[Document, _Affected] = {}
         repeated: dict[Document, _Affected] = {}
         stopped: dict[Document, _Affected] = {}

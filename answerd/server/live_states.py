@@ -296,7 +296,7 @@ class LiveStates:
         seen = [one for one in said if one in ties.of or one in held]
         known = [one for one in seen if not (ties.is_mac(one) and ties.moves(one, *board))]
         rows = {other: row for one in known for other in ties.tied(one) if isinstance(row := find(other), Row)}
-        if not known or len({row.id for row in rows.values()}) > 1:
+        if not known or len({id(row) for row in rows.values()}) > 1:
             return None
         return next((row.name for row in rows.values()), ""), ties.named(rows)
 
