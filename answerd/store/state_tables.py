@@ -235,7 +235,8 @@ def tidy(database: peewee.Database, records: Iterable[str], number: Numbers = _b
 
 def _drop_forgotten(database: peewee.Database, record: str) -> None:
     """Remove what a ``forget`` took the place of: the orders and reports that it knew, and all else before it that
-    names nothing but what it names."""
+    names nothing but what it names. What ties a giving to its reports stays: another node may have a report about it,
+    or have given it to more, which closes the same at each node."""
     events = events_of(database, [record])
     found = [event for event in events if event.kind is Kind.FORGOTTEN]
     if not found:  # a newer version's, which this one cannot read
@@ -246,6 +247,7 @@ def _drop_forgotten(database: peewee.Database, record: str) -> None:
         (event.id,)
         for event in events
         if event.names.keys() <= forgotten.names.keys()
+        and not (event.giving and event.kind in _TIED_TO_REPORTS)
         and (event.id in knew or (event.kind in _NO_ORDERS and _is_known(event, knew)))
     ]
     run_many(database, "DELETE FROM events WHERE id = ?", gone)
@@ -260,6 +262,7 @@ def _is_known(event: Event, knew: Set[str]) -> bool:
     return event.giving in knew or any(order.id in knew for order in event.attempt)
 
 
+_TIED_TO_REPORTS = frozenset({Kind.GIVEN, Kind.INSTALLED})
 _NO_ORDERS = frozenset({Kind.GIVEN, Kind.REFUSED, Kind.COPIED, Kind.FAILED, Kind.PROGRESS})
 _FORGOTTEN = "SELECT DISTINCT record FROM events WHERE record IN ({}) AND kind = 'forgotten'"
 _OLD_BODIES = f"""

@@ -233,9 +233,9 @@ def test_an_order_is_in_force_here_at_once_and_soon_everywhere(nodes: list[Node]
     c.order(Order.FORGET, 5.0)
     all_synced(nodes)
     assert [node.all() for node in nodes] == [{}, {}, {}]
-    with a.store.reading() as database:  # what was before is gone from the files of the others too
+    with a.store.reading() as database:  # the orders before it are gone from the files of the others too
         query = "SELECT kind FROM events WHERE kind <> 'audited'"
-        assert run(database, query).fetchall() == [("forgotten",)]
+        assert {kind for (kind,) in run(database, query)} == {"given", "installed", "forgotten"}
     a.report(ReportKind.FAILED, 6.0, attempt=2)  # late: the machine was forgotten
     b.ask(7.0)
     all_synced(nodes)
@@ -642,6 +642,7 @@ STEPS = st.lists(
 @settings(deadline=None, max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(STEPS)
 @example([(0, ReportKind.INSTALLED), (2, ReportKind.INSTALLED), (0, "ks"), (2, Order.ARM)])
+@example([(0, ReportKind.INSTALLED), (1, ReportKind.INSTALLED), (0, "ks"), (0, Order.FORGET)])
 def test_whatever_happens_in_whatever_order_no_two_nodes_differ_in_the_end(
     place: Path, steps: list[tuple[int, Any]]
 ) -> None:
