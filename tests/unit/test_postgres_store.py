@@ -131,11 +131,11 @@ def test_processes_that_meet_an_empty_database_prepare_it_once(url: str) -> None
 
 
 def test_a_migration_may_take_longer_than_other_statements(url: str) -> None:
-    slow = Schema(1, (Step({POSTGRES: ("SELECT pg_sleep(0.3)",)}),))
-    with PostgresStore(url).connected(0.1) as database:
+    slow = Schema(1, (Step({POSTGRES: ("SELECT pg_sleep(2.5)",)}),))
+    with PostgresStore(url).connected(2.0) as database:
         migrate_postgres(database, "", slow)
         with pytest.raises(peewee.OperationalError):
-            execute(database, "SELECT pg_sleep(0.3)")
+            execute(database, "SELECT pg_sleep(2.5)")
 
 
 def test_an_older_schema_is_migrated_once_and_keeps_its_documents(store: PostgresStore) -> None:
