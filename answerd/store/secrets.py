@@ -52,7 +52,7 @@ class SecretSet:
 
 
 def _of_machine(in_force: SecretSet, name: str, identifier: str) -> str | None:
-    """Return the secret in the folder of a machine; None where there is none, or an empty one. Raises `CannotFill`."""
+    """Return the secret in the folder of a machine; None where there is none. Raises `CannotFill`."""
     folders = in_force.folders.get(identity_of(identifier), ())
     if len(folders) > 1:
         raise _cannot(name, f"is ambiguous: {same_identity(folders)}")
@@ -250,9 +250,10 @@ class SecretFiles:
         if content is None:
             return read, _Secret(fault=f"it is larger than {LARGEST_SECRET:,} bytes")
         try:
-            return read, _Secret(_without_line_end(content.decode("utf-8")))
+            text = _without_line_end(content.decode("utf-8-sig"))
         except UnicodeDecodeError as error:
             return read, _Secret(fault=f"it is not UTF-8 at offset {error.start}")
+        return read, _Secret(text) if text else _Secret(fault="it is empty")
 
 
 def names_of(secrets: SecretFiles) -> list[tuple[str, str]]:
