@@ -243,6 +243,17 @@ def _braces(known: _Set, document: Document) -> Iterator[Finding]:
             yield Finding(f"{document.key}: {served}: {remedy}; for another program's write {off}")
 
 
+def _oversights_of_jinja(_: _Set, document: Document) -> Iterator[Finding]:
+    """Lines of a text that Jinja fills which it joins, and comparisons that never hold."""
+    if not document.control.is_jinja or document.problems:
+        return
+    # Jinja2 takes a tenth of the time of a start, and few sets use it.
+    from answerd.formats.jinja import oversights  # noqa: PLC0415
+
+    for line, what in islice(oversights(document.text), MOST_PROBLEMS):
+        yield Finding(f"{document.key}: line {line} {what}")
+
+
 def _comment_of_no_effect(_: _Set, document: Document) -> Iterator[Finding]:
     """Comments that look like directives and are none."""
     text = document.text
@@ -349,6 +360,7 @@ _RULES: Sequence[Rule] = (
     _pattern_never_holds,
     _almost_a_control_key,
     _braces,
+    _oversights_of_jinja,
     _comment_of_no_effect,
     _hash_of_the_examples,
     _default_that_empties_disks,

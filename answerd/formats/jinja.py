@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from types import CodeType, TracebackType
 from typing import Any, Final, NamedTuple
 
@@ -877,3 +877,54 @@ def _line_of_no_number(environment: _Environment, text: str) -> int:
 
 
 _CONSTANT: Final = re.compile(r"[ ]*yield ['\"]")
+
+
+# --- what is valid and hardly meant -----------------------------------------------------------------------------------
+
+
+def oversights(text: str) -> Iterator[tuple[int, str]]:
+    """Yield lines of a text, and what is valid in them and hardly meant. A text with a fault has none."""
+    environment = _environment("\n")
+    try:
+        parsed = environment.parse(text)
+        yield from _joined_lines(environment, text)
+    except (TemplateSyntaxError, RecursionError, ValueError):
+        return
+    yield from _texts_compared_with_numbers(parsed)
+
+
+def _joined_lines(environment: _Environment, text: str) -> Iterator[tuple[int, str]]:
+    """Yield the lines with a text that end in a statement, whose line end goes with it, where another line follows."""
+    has_text, joined = False, 0
+    for line, kind, sign in environment.lexer.tokeniter(text, None):
+        if joined and kind not in ("whitespace", "block_begin") and not sign.startswith("\n"):
+            yield joined, "ends in a statement, so Jinja joins the next line to it: write +%} to keep the line end"
+        joined = 0
+        if kind == "data":
+            _, ends, rest = sign.rpartition("\n")
+            has_text = bool(rest.strip()) or (has_text and not ends)
+        elif kind == "variable_begin":
+            has_text = True
+        elif kind in ("block_end", "raw_end") and sign.endswith("\n"):
+            joined = line if has_text and sign.endswith("%}\n") and not sign.startswith(("-", "+")) else 0
+            has_text = False
+
+
+def _texts_compared_with_numbers(parsed: nodes.Template) -> Iterator[tuple[int, str]]:
+    """Yield the lines that ask whether a label, which is a text, is a number."""
+    assigned = {node.name for node in parsed.find_all(nodes.Name) if node.ctx != "load"}
+    for node in parsed.find_all(nodes.Compare):
+        sides = [node.expr, *(operand.expr for operand in node.ops)]
+        has_number = any(isinstance(side, nodes.Const) and type(side.value) in (int, float) for side in sides)
+        label = next((name for side in sides if (name := _label_in(side, assigned))), "")
+        if label and has_number and any(operand.op in ("eq", "ne") for operand in node.ops):
+            yield node.lineno, f"compares {label}, which is a text, with a number: write {label} | number"
+
+
+def _label_in(node: nodes.Expr, assigned: Set[str]) -> str:
+    """Return how an expression names a label; empty where it is not the value of one."""
+    if isinstance(node, nodes.Name) and node.name not in assigned and node.name not in RESERVED:
+        return node.name
+    if isinstance(node, nodes.Getitem) and isinstance(node.node, nodes.Name) and node.node.name == "facts":
+        return f'facts["{node.arg.value}"]' if isinstance(node.arg, nodes.Const) else ""
+    return ""

@@ -119,6 +119,8 @@ def text_of(value: object) -> str:
     """Return a value as it is written into a text. Raises `Refused` for what is no text: a list, a map, none."""
     if isinstance(value, str):
         return value
+    if isinstance(value, bool):  # as installers read it: Python would write True
+        return "true" if value else "false"
     if isinstance(value, int | float):
         return str(value)
     if isinstance(value, Undefined):

@@ -99,12 +99,12 @@ MADE = {
     "a map": ('{% for k, v in {"a": 1, "b": 2}.items() %}{{ k }}{{ v }}{% endfor %}', "a1b2"),
     "methods of a text": (
         '{{ "a,b".split(",") | join("+") }} {{ role.upper() }} {{ role.startswith("g") }}',
-        "a+b GPU True",
+        "a+b GPU true",
     ),
     "a format": ('{{ "%02d" % 3 }} {{ "%s-%s" | format("a", "b") }}', "03 a-b"),
     "tests": (
         '{{ "sda" in disks }} {{ 4 is even }} {{ role in ["gpu", "web"] }} {{ role is string }}',
-        "True True True True",
+        "true true true true",
     ),
     "filters of Jinja": (
         '{{ [3, 1, 2] | sort | join }} {{ ["a", "a"] | unique | join }} {{ " x " | trim }} {{ [1, 2] | sum }}',
