@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from answerd import captures, documents, errors, identity, write_guard
-from answerd.answers import catalogue, compose
+from answerd.answers import catalogue, compose, inventory_index
 from answerd.formats import control, family, filters, jinja, jinja_words, template, xml_read, yaml_read
 from answerd.inventory import meaning, records
 from answerd.inventory import row as inventory_row
@@ -26,7 +26,7 @@ TABLE = {cells[0]: cells[1] for name in ("http", "limits") for cells in rows(pag
         ("inventory, in every store", f"{documents.LARGEST_INVENTORY:,} bytes"),
         ("document through the admin API", f"{requests.DOCUMENT_LIMIT:,} bytes"),
         ("inventory through the admin API", f"{requests.INVENTORY_LIMIT:,} bytes"),
-        ("problems of one inventory's rows that are listed", f"{errors.MOST_PROBLEMS} rows"),
+        ("problems of one inventory's rows that are listed", f"{inventory_index.MOST_FAULTS} rows"),
         ("values of `shared` with `*` or `?` in one document", f"{meaning.MOST_PATTERNS} values"),
         ("a row of an inventory, or a comment in it", f"{records.LONGEST_ROW:,} characters"),
         ("columns of an inventory", f"{records.MOST_COLUMNS:,} columns"),
