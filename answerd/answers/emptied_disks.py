@@ -15,6 +15,7 @@ from answerd.documents import Document
 from answerd.errors import AnswerError
 from answerd.facts import STATE
 from answerd.formats.family import MergeError
+from answerd.formats.origins import Leaf
 from answerd.identity import Kind
 
 
@@ -97,7 +98,7 @@ def emptying_default(catalogue: Catalogue, columns: Collection[str], document: D
         layers = (*(catalogue.chain(group) if group is not None else ()), document)
         if any(one.control.once is not None for one in (*layers, *loaders, *overlays)):
             return None
-        for stack in (layers, *((*layers, overlay) for overlay in overlays if _holds_for_strangers(overlay, columns))):
+        for stack in (layers, *((*layers, overlay) for overlay in overlays if _may_empty(overlay, columns))):
             order = _order(stack)
             if order and not _needs_row(prepared_answer(stack, may_be_blank=True).labels(), document, columns):
                 return (
@@ -109,12 +110,15 @@ def emptying_default(catalogue: Catalogue, columns: Collection[str], document: D
     return None
 
 
-def _holds_for_strangers(overlay: Document, columns: Collection[str]) -> bool:
-    """Return whether an overlay may hold for a machine that no document names and no row has."""
-    match = overlay.control.match
-    return (
-        bool(match) and not overlay.control.members and not _needs_row((one.label for one in match), overlay, columns)
-    )
+def _may_empty(overlay: Document, columns: Collection[str]) -> bool:
+    """Return whether an overlay may hold for a machine that no document names and no row has, and orders to empty disks
+    or not to ask. To lay each overlay over a default would take seconds."""
+    labels = [criterion.label for criterion in overlay.control.match]
+    if not labels or overlay.control.members or _needs_row(labels, overlay, columns) or not overlay.content.readable:
+        return False
+    emptying = _EMPTYING[overlay.key.format]
+    patterns = [pattern for one in emptying for pattern in (one.order, one.needed) if pattern is not None]
+    return any(pattern.match(said) for _, said in _leaves((overlay,)) for pattern in patterns)
 
 
 def _needs_row(labels: Iterable[str], document: Document, columns: Collection[str]) -> bool:
@@ -126,13 +130,9 @@ def _order(layers: Layers) -> str | None:
     """Return what in an answer empties disks, and where; None where nothing does. Raises `MergeError`."""
     if not all(layer.content.readable for layer in layers):
         return None
-    document = layers[-1]
-    is_text = document.family.name == "text"
-    leaves = [
-        (leaf, leaf.text if is_text else _POSITION.sub("", f"{'.'.join(leaf.path)}: {leaf.text.strip()}"))
-        for leaf in merged_leaves(layers)
-    ]
-    for emptying in _EMPTYING[document.key.format]:
+    leaves = _leaves(layers)
+    is_text = layers[-1].family.name == "text"
+    for emptying in _EMPTYING[layers[-1].key.format]:
         found: dict[str, str] = {}
         is_held = emptying.needed is not None and not any(emptying.needed.match(said) for _, said in leaves)
         for leaf, said in leaves:
@@ -146,3 +146,10 @@ def _order(layers: Layers) -> str | None:
         if found and not is_held:
             return next(iter(found.values()))
     return None
+
+
+def _leaves(layers: Layers) -> list[tuple[Leaf, str]]:
+    """Return the values of an answer, each with the line that patterns are for. Raises `MergeError`."""
+    if layers[-1].family.name == "text":
+        return [(leaf, leaf.text) for leaf in merged_leaves(layers)]
+    return [(leaf, _POSITION.sub("", f"{'.'.join(leaf.path)}: {leaf.text.strip()}")) for leaf in merged_leaves(layers)]
