@@ -349,7 +349,8 @@ def read_content(
         tree = family.placeholders(tree, reader)
         problems, unlisted = (*problems, *dict.fromkeys(reader.problems)), reader.unlisted
         if isinstance(reader, TemplateReader) and reader.work > MOST_WORK:
-            problems = (*problems, f"has too many filters: they count {reader.work:,}, and may count {MOST_WORK:,}")
+            sentence = f"has filters that cost too much: they count {reader.work:,}, and may count {MOST_WORK:,}"
+            problems = (*problems, f"{sentence}; those of all values and those after a replace count most")
         placeholders, labels = reader.found, frozenset(reader.labels)
     problems = (*problems, *_append_problems(family, tree, control))
     if not has_states:

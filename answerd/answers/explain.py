@@ -106,7 +106,7 @@ def _origins(answer: Answer, inventory: Inventory | None, *, with_lines: bool = 
     places = _Places(layers)
     of_row = inventory.place(answer.row) if inventory and answer.row else None
     labels = frozenset(answer.row.values() if answer.row else ())
-    for leaf in _merged_leaves(layers):
+    for leaf in merged_leaves(layers):
         is_filled = of_row and _is_template(layers, leaf) and not labels.isdisjoint(_labels_in(leaf.text))
         yield Origin(leaf.path, places.of(leaf), lines.get(leaf.path), of_row if is_filled else None)
 
@@ -160,7 +160,7 @@ def _labels_in(text: str) -> Iterator[str]:
     return (label.casefold() for label in _PLACEHOLDER_LABEL.findall(text))
 
 
-def _merged_leaves(layers: Layers) -> Iterator[Leaf]:
+def merged_leaves(layers: Layers) -> Iterator[Leaf]:
     """Yield the leaves of a stack, generated step by step: freeing many objects together takes long."""
     family = layers[-1].family
     marking = MARKINGS[family.name]
@@ -218,7 +218,7 @@ def needing(layers: Layers, label: str) -> tuple[Place, ...]:
             return label.casefold() in _names_in(layers[leaf.layer], leaf.text)
         return wanted.search(leaf.text) is not None
 
-    found = (places.of(leaf) for leaf in _merged_leaves(layers) if needs(leaf))
+    found = (places.of(leaf) for leaf in merged_leaves(layers) if needs(leaf))
     return tuple(place for place in found if place)
 
 

@@ -14,16 +14,14 @@ from itertools import islice
 from typing import NamedTuple
 
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.compose import prepared_answer
+from answerd.answers.emptied_disks import emptying_default
 from answerd.answers.gates import is_loader
 from answerd.answers.never_holds import never_holding
 from answerd.answers.sent_labels import SENT_LABELS, is_sent_by_itself
 from answerd.documents import Document
-from answerd.errors import MOST_PROBLEMS, AnswerError
-from answerd.facts import STATE
+from answerd.errors import MOST_PROBLEMS
 from answerd.formats import ALL_EXTENSIONS, user_data
 from answerd.formats.control import CONTROL_KEYS
-from answerd.formats.family import line_and_column
 from answerd.formats.patterns import ComparedValues, form_under
 from answerd.identity import Kind, identity_of, mac_digits, normalize, without_pxelinux_prefix
 from answerd.short_texts import brief, with_lines
@@ -58,17 +56,6 @@ _VERBS = "extends|members?|match|once|overlay|template|append|unset"
 _NO_COLON = re.compile(rf"^[ \t]*(?:#|//)[ \t]*answer[ \t]+({_VERBS})\b", re.MULTILINE)
 _NO_DIRECTIVE = re.compile(rf"^[ \t]*(?:#|//|<!--)[ \t]*answer:?[ \t]+({_VERBS})\b", re.MULTILINE)
 _KEYS = {"member": "members"}
-_EMPTIES_OF_DEBIAN = re.compile(r"^[ \t]*\S+[ \t]+(partman/confirm)[ \t]+boolean[ \t]+true\b", re.MULTILINE)
-_EMPTIES_OF_UBUNTU = re.compile(r"^[ \t]+storage:[ \t]*(?:\{[ \t]*|\n[ \t]+)(layout):", re.MULTILINE)
-_EMPTIES = {
-    "ks": re.compile(r"^[ \t]*(clearpart)(?=[ \t].*--all\b)", re.MULTILINE),
-    "preseed": _EMPTIES_OF_DEBIAN,
-    "seed": _EMPTIES_OF_DEBIAN,
-    "toml": re.compile(r"^[ \t]*\[[ \t]*(disk[-_]setup)[ \t]*\]", re.MULTILINE),
-    "yaml": _EMPTIES_OF_UBUNTU,
-    "yml": _EMPTIES_OF_UBUNTU,
-}
-"""By format, what installs onto a disk without asking."""
 
 
 @dataclass(slots=True)
@@ -318,37 +305,9 @@ def _hash_of_the_examples(_: _Set, document: Document) -> Iterator[Finding]:
 
 
 def _default_that_empties_disks(known: _Set, document: Document) -> Iterator[Finding]:
-    """A default that installs without asking: it empties the disks of machines that nobody meant. Not where ``once`` or
-    a state may keep it back, where it needs what only a row has, or where Ubuntu's installer asks for some of it."""
-    pattern, extension = _EMPTIES.get(document.key.format), document.key.format
-    if document.key.kind is not Kind.DEFAULT or pattern is None or "interactive-sections" in document.text:
-        return
-    try:
-        group = known.catalogue.extended_by(document)
-        layers = (*(known.catalogue.chain(group) if group is not None else ()), document)
-        if not all(layer.content.readable for layer in layers):
-            return
-        labels = prepared_answer(layers, may_be_blank=True).labels()
-    except AnswerError:  # it is a problem of its own
-        return
-    if any(label in known.columns and not is_sent_by_itself(label, extension) for label in labels):
-        return
-    defaults, documents = known.catalogue.defaults, [*known.catalogue.documents.values()]
-    loaders = (one for extension in defaults if is_loader(extension) for one in defaults[extension])
-    overlays = (one for one in documents if one.control.overlay is not None and one.key.format == extension)
-    if any(one.control.once is not None for one in (*layers, *loaders, *overlays)):
-        return
-    if any(criterion.label == STATE for one in documents for criterion in one.control.match):
-        return
-    for layer in reversed(layers):
-        if (match := pattern.search(layer.text)) is not None:
-            line, _ = line_and_column(layer.text, match.start(1))
-            where = f"line {line}" if layer is document else f"line {line} of {layer.key}"
-            yield Finding(
-                f"{document.key}: {where} has {match[1]}, so it empties the disks of machines that nothing else "
-                "claims: let a group claim those that are meant, or write once armed"
-            )
-            return
+    """A default that installs without asking: it empties the disks of machines that nobody meant."""
+    if sentence := emptying_default(known.catalogue, known.columns, document):
+        yield Finding(sentence)
 
 
 Rule = Callable[[_Set, Document], Iterator[Finding]]

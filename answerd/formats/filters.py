@@ -168,8 +168,8 @@ _WITH_ARGUMENTS: Final = (
 KNOWN: Final = ", ".join(sorted([*FILTERS, *OF_VALUES, *_WITH_ARGUMENTS], key=str.lower))
 """Every filter, as a sentence lists them."""
 
-_NO_FALLBACK: Final = ("secret.", "report")
-"""The beginnings of labels that no ``default(label)`` takes: what they hold is never replaced, and replaces nothing."""
+_NO_FALLBACK: Final = re.compile(r"secret\.|report\Z")
+"""The labels that no ``default(label)`` takes: what they hold is never replaced, and replaces nothing."""
 
 
 class UnknownFilter(ValueError):
@@ -202,7 +202,7 @@ def read(name: str, written: Sequence[str]) -> Filter:
         label = folded(written[0])
         if label.isdecimal():
             raise ValueError("has a default that is not in quotes")
-        if label.startswith(_NO_FALLBACK):
+        if _NO_FALLBACK.match(label):
             raise ValueError("has a default that takes a secret or the URL of reports, which replace nothing")
         return FALLBACK, (label,)
     if any(text[0] not in "\"'" for text in written):

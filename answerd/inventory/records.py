@@ -31,7 +31,10 @@ LONGEST_ROW = 1_048_576
 
 csv.field_size_limit(LONGEST_ROW)
 
-_BLANKS = " \t\r\n"
+_BLANKS = " \t\r\n" + "".join(map(chr, (0xA0, 0x1680, *range(0x2000, 0x200B), 0x2028, 0x2029, 0x202F, 0x205F, 0x3000)))
+"""What stands around a cell and is no part of it. Browsers and office programs write Unicode's blanks. Other control
+characters stay: a placeholder refuses them."""
+
 _LINE = re.compile(r"([^\r\n]*+)(?:\r\n|\n|\r|\Z)")
 _QUOTED = re.compile(r'"[^"]*+(?:""[^"]*+)*"(?!")')
 _TOO_LONG = f"a row has more than {LONGEST_ROW:,} characters"
@@ -71,8 +74,8 @@ class Syntax:
                 return [*map(self._value, cells, self._cells(record))]
             return cells
         cells = record.split(self.separator, MOST_COLUMNS)
-        if " " not in record and ("\t" not in record or self.separator == "\t"):  # no blank to trim
-            return cells
+        if record.isascii() and " " not in record and ("\t" not in record or self.separator == "\t"):
+            return cells  # there is no blank to trim
         return [cell.strip(_BLANKS) for cell in cells]
 
     def _value(self, cell: str, found: re.Match[str]) -> str:
@@ -151,7 +154,7 @@ def records(text: str, syntax: Syntax, at: int = 0, line: int = 1, columns: Sequ
         line, end = begun + len(taken), taken[-1].end(1)
         if end - start > LONGEST_ROW:
             raise UnreadableError(begun, _TOO_LONG)
-        if any(map(str.strip, cells)):
+        if any(cell.strip(_BLANKS) for cell in cells):
             yield CsvRecord(begun, start, end)
 
 

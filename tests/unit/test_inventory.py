@@ -8,6 +8,8 @@ from __future__ import annotations
 import csv
 import io
 import re
+import sys
+import unicodedata
 
 import pytest
 from hypothesis import given, settings
@@ -18,7 +20,7 @@ from answerd.formats.template import SECRETS
 from answerd.identity import identity_of
 from answerd.inventory.editing import with_columns_added, with_rows_added, with_rows_changed, without_row
 from answerd.inventory.meaning import RESERVED_BEGINNING, RESERVED_COLUMNS
-from answerd.inventory.records import UnreadableError, written
+from answerd.inventory.records import Syntax, UnreadableError, written
 from answerd.inventory.row import identities_of_sound, judged, notes
 from answerd.inventory.table import read_table, table_after
 from tests.support.thorough import examples
@@ -50,6 +52,15 @@ def rows_of(text: str) -> list[tuple[int, dict[str, str]]]:
         pytest.param("# x,y;z\n\nid;n\n \na;b\n#c;d\n", [(5, {"id": "a", "n": "b"})], id="comments and blank lines"),
         pytest.param(";;\nid;n\n;\na;b\n; \n", [(4, {"id": "a", "n": "b"})], id="empty cells only are no row"),
         pytest.param(" id , n \n a , b \n", [(2, {"id": "a", "n": "b"})], id="blanks around cells go"),
+        pytest.param(
+            "\u00a0id,n\u2003\n\u00a0a,sda\u00a0\nb,\u3000é\u2009\n\u00a0,\u202f\n",
+            [(2, {"id": "a", "n": "sda"}), (3, {"id": "b", "n": "é"})],
+            id="Unicode's blanks go",
+        ),
+        pytest.param(
+            'id,n\na,"\u00a0b\u00a0"\u00a0\n', [(2, {"id": "a", "n": "\u00a0b\u00a0"})], id="inside they stay"
+        ),
+        pytest.param('id,n\na,"\u00a0"\n"\u2003","\u00a0"\n', [(2, {"id": "a"})], id="quoted ones are empty"),
         pytest.param('id,n\na , " b " \t\n', [(2, {"id": "a", "n": " b "})], id="those inside quotes stay"),
         pytest.param('id,n\na,"b\n" ,c\n', [(2, {"id": "a", "n": "b\n"})], id="blanks after a quote of several lines"),
         pytest.param('id,n\na,"b ""c"", d"\n', [(2, {"id": "a", "n": 'b "c", d'})], id="doubled quotes"),
@@ -210,7 +221,13 @@ def test_a_row_without_an_id_is_called_by_its_first_identity() -> None:
     assert read_table("inventory.csv", f"serial,mac\nX1,{MAC}\n").rows[0].name == "98fa9b50d810"
 
 
-CELL = st.text(st.sampled_from('ab1 "\t,;\n\r#é'), max_size=6)
+def test_blanks_are_those_of_python_but_for_control_characters() -> None:
+    blanks = [sign for sign in map(chr, range(sys.maxunicode)) if sign.isspace() and unicodedata.category(sign) != "Cc"]
+    assert [Syntax(",").cells(f"{blank}a{blank}") for blank in blanks] == [["a"]] * len(blanks)
+    assert len(blanks) > 10
+
+
+CELL = st.text(st.sampled_from('ab1 "\t,;\n\r#é\u00a0'), max_size=6)
 GRID = st.lists(st.tuples(CELL, CELL, CELL), max_size=8)
 
 
@@ -234,7 +251,7 @@ def test_what_another_program_wrote_is_read_as_it_was_meant(
 
 def as_kept(row: tuple[str, ...]) -> tuple[str, ...]:
     """The cells of a row as they are read where those with blanks around them are quoted."""
-    return tuple(cell if cell.strip(" \t\r\n") else "" for cell in row)
+    return tuple(cell if cell.strip(" \t\r\n\u00a0") else "" for cell in row)
 
 
 def literally(text: str) -> list[tuple[int, list[str]]]:
@@ -260,7 +277,7 @@ def literally(text: str) -> list[tuple[int, list[str]]]:
                     value, rest = value + rest + "\n", lines[line]
                 value, rest = (value + rest[:closing]).replace('""', '"'), rest[closing + 1 :]
                 after, comma, rest = rest.partition(",")
-                if after.strip(" "):
+                if after.strip(" \u00a0"):
                     raise ValueError
                 cells.append(value if value.strip() else "")
             else:
@@ -279,7 +296,7 @@ LINES = st.lists(
         st.sampled_from(
             ["", "#x", "a,b", "a, b ,", ' "a" ,b', '" a"', '"a', 'b"', 'a"b,c', '"a""b",c', '"a"b', ";", ",,", " "]
         ),
-        st.text(st.sampled_from('ab ,"#'), max_size=6),
+        st.text(st.sampled_from('ab ,"#\u00a0'), max_size=6),
     ),
     max_size=7,
 )
