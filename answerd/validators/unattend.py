@@ -263,6 +263,7 @@ TIME_ZONES = frozenset(name.strip().lower() for name in _ZONES.split(","))
 _COMPUTER_NAME_LENGTH = 15
 """Characters of a NetBIOS name. Setup ends in specialize ("the computer name … is invalid") at a longer one."""
 
+# learn.microsoft.com, microsoft-windows-shell-setup-computername: these and blanks, so '_' is taken.
 _FORBIDDEN_IN_NAME = re.compile(r"[\x00-\x20{}|~\[\]^':;<=>?@!\"#$%`()+/.,*&\\]")
 
 
@@ -425,7 +426,7 @@ def _computer_name_fault(name: str) -> str | None:
     if len(name) > _COMPUTER_NAME_LENGTH:
         return f"has {len(name)} characters; Windows takes {_COMPUTER_NAME_LENGTH} at most"
     if _FORBIDDEN_IN_NAME.search(name) or name.isdigit():
-        return "a computer name is letters, digits and '-', and not digits alone"
+        return "a computer name is letters, digits, '-' and '_', and not digits alone"
     return None
 
 

@@ -35,6 +35,7 @@ GOOD = {
     "a flag in capitals": unattend("<OOBE><HideEULAPage>True</HideEULAPage></OOBE>", which="oobeSystem"),
     "an empty setting": unattend("<ProductKey></ProductKey>"),
     "a computer name of 15 characters": unattend("<ComputerName>ward-3-pc-00001</ComputerName>"),
+    "a computer name with an underscore": unattend("<ComputerName>PC_01</ComputerName>"),
     "a computer name that Setup makes up": unattend("<ComputerName>*</ComputerName>"),
     "a zone": unattend("<TimeZone>W. Europe Standard Time</TimeZone>"),
     "a zone with a country": unattend("<TimeZone>Pacific Standard Time (Mexico)</TimeZone>"),
@@ -145,7 +146,10 @@ BAD = {
         "did you mean 'amd64'?",
     ),
     "a computer name of digits": (unattend("<ComputerName>4711</ComputerName>"), "not digits alone"),
-    "single braces in the computer name": (unattend("<ComputerName>{ id }</ComputerName>"), "letters, digits"),
+    "single braces in the computer name": (
+        unattend("<ComputerName>{ id }</ComputerName>"),
+        "letters, digits, '-' and '_'",
+    ),
     "a zone that lacks its end": (unattend("<TimeZone>W. Europe</TimeZone>"), "ends in 'Standard Time'"),
     "a zone that there is not": (unattend("<TimeZone>Berlin Standard Time</TimeZone>"), "tzutil /l"),
     "a command that is no item": (
