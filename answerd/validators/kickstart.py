@@ -254,7 +254,11 @@ def _recording_parser() -> Any:
             self.registerSection(LonePackages(self.handler))
 
         def handleCommand(self, lineno: int, args: list[str]) -> Any:
-            said = super().handleCommand(lineno, args)
+            try:
+                said = super().handleCommand(lineno, args)
+            except Exception as error:
+                error.command = args[0]  # type: ignore[attr-defined]
+                raise
             command = self.handler.commands.get(args[0])
             kept = command.dataList() if command is not None else None
             if kept is not None and len(kept) > MOST_KEPT:
@@ -312,10 +316,11 @@ def _parse(text: str, reader: Any) -> tuple[Any, list[warnings.WarningMessage]]:
 
 def _sentence(error: object) -> str:
     """Return pykickstart's message on one line, without the place: the finding has the line. Of arguments that it does
-    not know the names of options only: others may be the password that a misspelled option takes."""
+    not know the command, and the names of options only: others may be the password that a misspelled option takes."""
     sentence = " ".join(_MESSAGE_HEAD.sub("", str(error)).split()) or type(error).__name__
     head, unknown, arguments = sentence.partition(f"{_UNKNOWN}: ")
     if not unknown:
         return sentence
     options = [option[0] for word in arguments.split(" ") if (option := _OPTION.match(word))]
-    return head + _UNKNOWN + (f": {' '.join(options)}" if options else "")
+    command = f"{error.command}: " if hasattr(error, "command") else ""
+    return command + head + _UNKNOWN + (f": {' '.join(options)}" if options else "")

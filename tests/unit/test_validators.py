@@ -150,7 +150,8 @@ INVALID: list[tuple[str, str, str, str, int | None]] = [
      "users.0.passwd", 2),
     ("a zone that there is not", "yaml", "#cloud-config\ntimezone: Europe/Berln\n", "timezone", 2),
     ("a layout as a word", "yaml", autoinstall("storage: {layout: direct}"), "autoinstall.storage.layout", 4),
-    ("a misspelled layout", "yaml", autoinstall("storage: {layout: {name: LVM}}"), "autoinstall.storage.layout.name", 4),
+    ("a misspelled layout", "yaml", autoinstall("storage: {layout: {name: LVM}}"),
+     "autoinstall.storage.layout.name", 4),
     ("retries as a number", "yaml", autoinstall("reporting: {a: {type: webhook, retries: 5}}"),
      "autoinstall.reporting.a.retries", 4),
     ("a reporter without type", "yaml", autoinstall("reporting: {a: {endpoint: b}}"),
@@ -380,10 +381,11 @@ def test_a_kickstart_is_told_what_the_kindest_syntax_objects_to() -> None:
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("autopart --encrypted --pass{phrase sesame --type=lvm", "unrecognized arguments"),
-        ("user --name=bob --passwrd='open -Sesame now'", "unrecognized arguments: --passwrd"),
-        ("autopart --encrypted --passprase=sesame", "unrecognized arguments: --passprase"),
-        ("network --hostname web sesame", "unrecognized arguments"),
+        ("autopart --encrypted --pass{phrase sesame --type=lvm", "autopart: unrecognized arguments"),
+        ("user --name=bob --passwrd='open -Sesame now'", "user: unrecognized arguments: --passwrd"),
+        ("autopart --encrypted --passprase=sesame", "autopart: unrecognized arguments: --passprase"),
+        ("zerombr yes", "zerombr: unrecognized arguments"),
+        ("network --hostname web sesame", "network: unrecognized arguments"),
     ],
 )
 def test_of_arguments_that_kickstart_does_not_know_only_options_are_named(line: str, said: str) -> None:
