@@ -10,12 +10,15 @@ it, a warning says which, and how to state it; where none does, the syntax with 
 from __future__ import annotations
 
 import re
+import shlex
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from typing import Any
 
 from answerd.validators.native_imports import module
+from answerd.validators.password_hashes import judge_hash
 from answerd.validators.time_zones import unknown_zone
 from answerd.validators.tools import ToolRequest
 from answerd.validators.verdict import Finding, JudgedAnswer, Remarks
@@ -51,6 +54,9 @@ _NEEDED: Mapping[str, frozenset[str]] = {
     ),
 }
 """The commands of which Anaconda needs one each, by what they are."""
+
+HASHED = frozenset({"rootpw", "sshpw", "user"})
+"""Commands whose ``--iscrypted`` says that the password is one for /etc/shadow."""
 
 _ASKING = frozenset({"interactive", "rescue", "upgrade"})
 """Commands of kickstarts that are to ask, or that install nothing."""
@@ -105,7 +111,9 @@ def judge(answer: JudgedAnswer, remarks: Remarks) -> ToolRequest:
     plain, is_whole = _without_long_lines(plain)
     if not is_whole:
         remarks.note(f"commands of more than {LONGEST_COMMAND:,} characters were not judged")
-    _judge_zone(plain, remarks)
+    commands = list(_commands(plain))
+    for command in commands:
+        _judge_command(command, remarks)
     stated = _stated_dialect(text, versions, remarks)
     reading = _read(plain, stated, parser, None) if stated else _best_reading(plain, versions.versionMap, parser)
     remarks.judged_by(f"pykickstart ({reading.dialect} syntax)")
@@ -114,7 +122,7 @@ def judge(answer: JudgedAnswer, remarks: Remarks) -> ToolRequest:
     for warning in reading.warnings:
         remarks.quote_warning(warning.message, warning.line)
     if not reading.findings:  # else it may be for another installer, as that of ESXi
-        _judge_whether_it_asks(text, remarks)
+        _judge_whether_it_asks(text, commands, remarks)
     newest = f"RHEL{NEWEST_RHEL}"
     if not stated and not reading.findings and reading.dialect != newest:
         message = f"{newest} does not take it, {reading.dialect} does: write '#version={reading.dialect}'"
@@ -166,33 +174,71 @@ def _without_long_lines(text: str) -> tuple[str, bool]:
     return "".join(lines), is_whole
 
 
-def _commands(text: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the words of each line that is of no section, such as a script, with its number."""
+@dataclass(frozen=True)
+class Command:
+    """A line that is of no section, such as a script: its number, its text, and its words as pykickstart has them."""
+
+    number: int
+    text: str
+    words: Sequence[str]
+
+    @property
+    def name(self) -> str:
+        return self.words[0]
+
+    def value(self, option: str) -> str | None:
+        """Return the value of an option, which may be a word of its own; None where it is not given."""
+        for word, following in zip_longest(self.words, self.words[1:], fillvalue=""):
+            if word.startswith(f"{option}="):
+                return word.partition("=")[2]
+            if word == option:
+                return following
+        return None
+
+
+def _commands(text: str) -> Iterator[Command]:
     is_command = True
     for number, line in enumerate(text.splitlines(), 1):
-        words = line.split()
-        if words and words[0].startswith("%"):
-            is_command = words[0] == "%end"
-        elif is_command and words and not words[0].startswith("#"):
-            yield number, words
+        written = line.strip()
+        if written.startswith("%"):
+            is_command = written.split()[0] == "%end"
+        elif is_command and written and not written.startswith("#"):
+            try:
+                words = shlex.split(written, comments=True)
+            except ValueError:  # a quote that is left open: pykickstart says it
+                words = written.split()
+            if words:
+                yield Command(number, written, words)
 
 
-def _judge_zone(text: str, remarks: Remarks) -> None:
-    """Judge the zone of ``timezone``, which pykickstart takes as it is: Anaconda then asks on the screen."""
-    for number, words in _commands(text):
-        if words[0] == "timezone":
-            zone = _stated_zone(words[1:])
-            if zone and (wrong := unknown_zone(zone, remarks)):
-                remarks.refuse(wrong, "timezone", number)
+def _judge_command(command: Command, remarks: Remarks) -> None:
+    """Judge the values that pykickstart takes as they are."""
+    if command.name == "timezone":  # Anaconda asks on the screen
+        zone = _stated_zone(command.words[1:])
+        if zone and (wrong := unknown_zone(zone, remarks)):
+            remarks.refuse(wrong, "timezone", command.number)
+    if command.name in HASHED and "--iscrypted" in command.words and "--lock" not in command.words:
+        password = _stated_password(command)
+        if password and not password.endswith("locked"):  # as images that nobody is to log in to have it
+            judge_hash(password, remarks, command.name, command.number)
 
 
-def _judge_whether_it_asks(text: str, remarks: Remarks) -> None:
+def _stated_password(command: Command) -> str | None:
+    if command.name == "user":
+        return command.value("--password")
+    words = list(command.words[1:])
+    if "--username" in words[:-1]:
+        del words[words.index("--username") + 1]
+    return next((word for word in words if not word.startswith("--")), None)
+
+
+def _judge_whether_it_asks(text: str, stated: Sequence[Command], remarks: Remarks) -> None:
     """Warn where Anaconda cannot install without asking. A text with nothing that it needs, and without packages, is
     taken for a part of a kickstart; what an included file has is not known. Many sites name the source by inst.repo,
     so a source that is missing alone is no reason."""
     if _INCLUDED.search(text):
         return
-    names = {words[0] for _, words in _commands(text)}
+    names = {command.name for command in stated}
     lacking = [what for what, commands in _NEEDED.items() if names.isdisjoint(commands)]
     is_part = len(lacking) == len(_NEEDED) and not _PACKAGES.search(text)
     if lacking not in ([], [_SOURCE]) and not is_part and names.isdisjoint(_ASKING):
@@ -204,10 +250,8 @@ def _stated_zone(words: Sequence[str]) -> str:
     which may be a word of its own."""
     is_value = False
     for word in words:
-        if word.startswith("#"):
-            break
         if not word.startswith("-") and not is_value:
-            return word.strip("\"'")
+            return word
         is_value = word.startswith("--ntp") and "=" not in word
     return ""
 

@@ -68,6 +68,24 @@ def autoinstall(text: str) -> str:
     return f"#cloud-config\nautoinstall:\n  version: 1\n  {text}\n{who}"
 
 
+def yast_user(password: str, encrypted: str = "true") -> str:
+    return (
+        f'<profile {YAST} xmlns:config="http://www.suse.com/1.0/configns"><users config:type="list"><user>'
+        f'<username>a</username><user_password>{password}</user_password><encrypted config:type="boolean">'
+        f"{encrypted}</encrypted></user></users></profile>"
+    )
+
+
+HASHES = (
+    ("a hash", "$6$x$y"),
+    ("a hash of yescrypt", "$y$j9T$x$y"),
+    ("a hash of DES", "ab01234567890"),
+    ("a hash of BSDi", "_J9..rasmBYk8r9AiWNc"),
+    ("a locked password", "!!"),
+    ("no password", "*"),
+)
+
+
 # fmt: off
 VALID: list[tuple[str, str, str]] = [
     ("cloud-config", "yaml", "#cloud-config\nhostname: n1\n"),
@@ -122,6 +140,24 @@ VALID: list[tuple[str, str, str]] = [
     ("a profile with a public doctype", "xml", '<!DOCTYPE profile PUBLIC "-//A" "http://127.0.0.1/a.dtd"><profile/>'),
     ("a kickstart for what is installed", "ks", "#version=RHEL9\n" + KICKSTART),
     ("a kickstart of RHEL only", "ks", KICKSTART + "rhsm --organization=1 --activation-key=2\n"),
+    *[(f"a kickstart with {what}", "ks", KICKSTART.replace("--lock", f"--iscrypted {crypt}"))
+      for what, crypt in HASHES],
+    *[(f"a preseed with {what}", "preseed", f"d-i passwd/user-password-crypted password {crypt}\n")
+      for what, crypt in HASHES],
+    *[(f"an Ignition user with {what}", "ign", ignition(passwd={"users": [{"name": "a", "passwordHash": crypt}]}))
+      for what, crypt in HASHES],
+    *[(f"AutoYaST with {what}", "autoyast", yast_user(crypt)) for what, crypt in HASHES],
+    *[(f"Agama with {what}", "json",
+       json.dumps({"product": {"id": "a"}, "root": {"hashedPassword": True, "password": crypt}}))
+      for what, crypt in HASHES],
+    ("a preseed without a hash", "preseed", "d-i passwd/root-password-crypted password\n"),
+    ("AutoYaST with a plain password", "autoyast", yast_user("secret", "false")),
+    ("Agama with a plain password", "json", '{"product": {"id": "a"}, "root": {"password": "secret"}}'),
+    ("a kickstart with a plain password", "ks", KICKSTART.replace("--lock", "--plaintext secret")),
+    ("a kickstart with a hash in quotes", "ks", KICKSTART.replace("--lock", "'$6$x$y' --iscrypted")),
+    ("a kickstart that locks what is no hash", "ks", KICKSTART.replace("--lock", "--lock --iscrypted locked")),
+    ("a kickstart of an image for nobody", "ks", KICKSTART.replace("--lock", "--iscrypted itislocked")),
+    ("a kickstart with a user's hash as a word", "ks", KICKSTART + "user --name a --iscrypted --password $6$x$y\n"),
     ("iPXE", "ipxe", "#!ipxe\nboot http://127.0.0.1/\n"),
     ("iPXE of Windows line ends", "ipxe", "#!ipxe\r\nshell\r\n"),
     ("an extension in upper case", "IPXE", "#!ipxe\n"),
@@ -148,6 +184,23 @@ INVALID: list[tuple[str, str, str, str, int | None]] = [
      "users.0.lock_password", 2),
     ("a plain password of a user", "yaml", "#cloud-config\nusers: [{name: a, passwd: Tiger-77}]\n",
      "users.0.passwd", 2),
+    ("a plain password of root in a kickstart", "ks", KICKSTART.replace("--lock", "--iscrypted CHANGEME"), "rootpw", 2),
+    ("a plain password of a user in a kickstart", "ks", KICKSTART + "user --name=a --iscrypted --password=secret\n",
+     "user", 9),
+    ("a plain password for the installer's sshd", "ks", KICKSTART + "sshpw --username a tiger --iscrypted\n",
+     "sshpw", 9),
+    ("a sentence in place of a preseed's hash", "preseed",
+     "d-i passwd/root-password-crypted password [crypt(3) hash]\n", "passwd/root-password-crypted", 1),
+    ("a plain password of a preseed's user", "seed", "d-i passwd/user-password-crypted password changeme\n",
+     "passwd/user-password-crypted", 1),
+    ("a plain password in Ignition", "ign", ignition(passwd={"users": [{"name": "core", "passwordHash": "secret"}]}),
+     "passwd.users.0.passwordHash", 1),
+    ("a plain password in Ignition 2", "ign",
+     '{"ignition": {"version": "2.3.0"}, "passwd": {"users": [{"name": "a", "passwordHash": "b"}]}}',
+     "passwd.users.0.passwordHash", 1),
+    ("a plain password that AutoYaST takes for a hash", "autoyast", yast_user("secret"), "users.0.user_password", 1),
+    ("a plain password that Agama takes for a hash", "json",
+     '{"product": {"id": "a"}, "root": {"hashedPassword": true, "password": "secret"}}', "root.password", 1),
     ("a zone that there is not", "yaml", "#cloud-config\ntimezone: Europe/Berln\n", "timezone", 2),
     ("a layout as a word", "yaml", autoinstall("storage: {layout: direct}"), "autoinstall.storage.layout", 4),
     ("a misspelled layout", "yaml", autoinstall("storage: {layout: {name: LVM}}"),
