@@ -40,8 +40,12 @@ MOST_COMPARED = 50
 MOST_KEPT = 200
 """Uses of one command of which pykickstart keeps what they say: it compares each new one, such as a user, with all."""
 
+_COMMENT = re.compile(r"""(?:[^\\'"#]|\\.|'[^']*'|"(?:[^"\\]|\\.)*")*#""")
+"""A line to its comment, as shlex finds it (pykickstart's `_stateMachine` splits with comments=True)."""
+
 _INCLUDE = re.compile(r"%(?:include|ksappend)")
 _INCLUDED = re.compile(r"^[ \t]*%(?:include|ksappend)\b", re.MULTILINE)
+_BEFORE = re.compile(r"^%pre(?![-\w])", re.MULTILINE)
 _PACKAGES = re.compile(r"^%packages\b", re.MULTILINE)
 _SOURCE = "installation source, such as url (unless inst.repo or the boot medium gives one)"
 _NEEDED: Mapping[str, frozenset[str]] = {
@@ -54,6 +58,10 @@ _NEEDED: Mapping[str, frozenset[str]] = {
     ),
 }
 """The commands of which Anaconda needs one each, by what they are."""
+
+_MOUNTING = frozenset({"part", "partition", "logvol", "raid", "btrfs", "stratisfs"})
+_ROOT = "file system for /"
+"""What one of the commands above must state (`verify_root` in pyanaconda/modules/storage/checker/utils.py)."""
 
 HASHED = frozenset({"rootpw", "sshpw", "user"})
 """Commands whose ``--iscrypted`` says that the password is one for /etc/shadow."""
@@ -114,6 +122,7 @@ def judge(answer: JudgedAnswer, remarks: Remarks) -> ToolRequest:
     commands = list(_commands(plain))
     for command in commands:
         _judge_command(command, remarks)
+    _judge_storage(text, commands, remarks)
     stated = _stated_dialect(text, versions, remarks)
     reading = _read(plain, stated, parser, None) if stated else _best_reading(plain, versions.versionMap, parser)
     remarks.judged_by(f"pykickstart ({reading.dialect} syntax)")
@@ -213,6 +222,16 @@ def _commands(text: str) -> Iterator[Command]:
 
 def _judge_command(command: Command, remarks: Remarks) -> None:
     """Judge the values that pykickstart takes as they are."""
+    comment = _COMMENT.match(command.text)
+    if comment is not None and not comment[0][-2:-1].isspace() and command.name.isalnum():
+        message = "a comment begins at '#', so the rest of the line does not count: quote the value if it is part of it"
+        remarks.warn(message, command.name, command.number)
+    if command.name == "network":
+        for option in ("--ip", "--netmask", "--gateway", "--nameserver"):
+            if any(map(_is_no_address, (command.value(option) or "").split(","))):
+                remarks.refuse(
+                    f"{option} must be an IPv4 address: each number is at most 255", "network", command.number
+                )
     if command.name == "timezone":  # Anaconda asks on the screen
         zone = _stated_zone(command.words[1:])
         if zone and (wrong := unknown_zone(zone, remarks)):
@@ -221,6 +240,52 @@ def _judge_command(command: Command, remarks: Remarks) -> None:
         password = _stated_password(command)
         if password and not password.endswith("locked"):  # as images that nobody is to log in to have it
             judge_hash(password, remarks, command.name, command.number)
+
+
+def _is_no_address(value: str) -> bool:
+    """Return whether a value is meant as an IPv4 address and is none."""
+    if not re.fullmatch(r"[0-9]+(?:\.[0-9]+)+", value):
+        return False
+    numbers = value.split(".")
+    return len(numbers) != 4 or any(len(number) > 3 or int(number) > 255 for number in numbers)  # noqa: PLR2004
+
+
+def _judge_storage(text: str, commands: Sequence[Command], remarks: Remarks) -> None:
+    """Refuse a member of a volume group or an array that no command makes, and the volume of such a group: Anaconda
+    stops with "Tried to use undefined partition" (pyanaconda/modules/storage/partitioning/custom/custom_partitioning.py
+    of rhinstaller/anaconda). What an included file or a script before the installation makes is not known."""
+    if _INCLUDED.search(text) or _BEFORE.search(text):
+        return
+    made = {word for command in commands for word in _made(command)}
+    groups = {word.rpartition("=")[2] for command in commands if command.name == "volgroup" for word in command.words}
+    is_wiped = any(
+        command.name == "clearpart" and "--all" in command.words and command.value("--drives") is None
+        for command in commands
+    )
+    for command in commands:
+        kind = _MEMBERS.get(command.name)
+        if kind and any(word.startswith(kind) and word not in made for word in command.words):
+            message = f"names a '{kind}…' that no part or raid command makes: Anaconda stops"
+            remarks.refuse(message, command.name, command.number)
+        elif command.name == "logvol":
+            group = command.value("--vgname")
+            if group and group not in groups and not {"--useexisting", "--noformat"} & {*command.words}:
+                message = "names a volume group that no volgroup command makes: Anaconda stops"
+                add = remarks.refuse if is_wiped else remarks.warn
+                add(message if is_wiped else f"{message} unless the disk has it", command.name, command.number)
+
+
+_MEMBERS: Mapping[str, str] = {"volgroup": "pv.", "raid": "raid."}
+"""A command to how the names of its members begin."""
+
+
+def _made(command: Command) -> Iterator[str]:
+    """Yield the words of a command that may name what it makes. An array states its own name first."""
+    if command.name in ("part", "partition"):
+        yield from command.words
+    elif command.name == "raid":
+        yield from command.words[1:2]
+        yield from (word for word in command.words if not word.startswith("raid."))
 
 
 def _stated_password(command: Command) -> str | None:
@@ -241,6 +306,9 @@ def _judge_whether_it_asks(text: str, stated: Sequence[Command], remarks: Remark
     names = {command.name for command in stated}
     lacking = [what for what, commands in _NEEDED.items() if names.isdisjoint(commands)]
     is_part = len(lacking) == len(_NEEDED) and not _PACKAGES.search(text)
+    if names & _MOUNTING and not names & {"autopart", "mount"}:
+        mounting = (command for command in stated if command.name in _MOUNTING)
+        lacking += [_ROOT] * all("/" not in command.words for command in mounting)
     if lacking not in ([], [_SOURCE]) and not is_part and names.isdisjoint(_ASKING):
         remarks.warn(f"Anaconda will stop and ask: no {', no '.join(lacking)}")
 

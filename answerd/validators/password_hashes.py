@@ -6,7 +6,7 @@ import re
 
 from answerd.validators.verdict import Remarks
 
-_VARIABLE = re.compile(r"\$[A-Za-z_]\w*|\$\{[A-Za-z_]\w*\}")
+_VARIABLE = re.compile(r"\$[A-Za-z_]\w*|\$\{[A-Za-z_]\w*\}|\{\{.*|<%.*|@\w+@", re.DOTALL)
 _HASH = re.compile(r"\$[0-9a-z-]+\$.+|[!*].*|[./0-9A-Za-z]{13}|_[./0-9A-Za-z]{19}")
 """What crypt(3) makes, its two oldest forms included, or a locked account."""
 

@@ -46,6 +46,8 @@ IGNITION: dict[str, Any] = {
 YAST = 'xmlns="http://www.suse.com/1.0/yast2ns"'
 KICKSTART = "cdrom\nrootpw --lock\nautopart\n%packages\n%end\n%post\necho done\n%end\n"
 
+LAYOUT = KICKSTART.replace("autopart", "part / --size=9")
+
 
 def judged(text: str, extension: str) -> Verdict:
     return validate(text, extension, tools=Tools.none())
@@ -157,6 +159,21 @@ VALID: list[tuple[str, str, str]] = [
     ("a kickstart with a hash in quotes", "ks", KICKSTART.replace("--lock", "'$6$x$y' --iscrypted")),
     ("a kickstart that locks what is no hash", "ks", KICKSTART.replace("--lock", "--lock --iscrypted locked")),
     ("a kickstart of an image for nobody", "ks", KICKSTART.replace("--lock", "--iscrypted itislocked")),
+    ("a kickstart with comments and signs in quotes", "ks",
+     KICKSTART.replace("--lock", "--plaintext 'a#b' # c#d") + "user --name=a --gecos=\"b#c\" #\n"),
+    ("a kickstart with addresses", "ks",
+     KICKSTART + "network --ip=192.0.2.5 --netmask=255.255.255.0 --gateway=192.0.2.1\n"
+     "network --device=a --ip=dhcp --nameserver=192.0.2.1,2001:db8::1\n"),
+    ("a kickstart with a volume group", "ks",
+     LAYOUT + "part pv.01 --size=9\nvolgroup a pv.01\nlogvol /a --vgname a --name=b --size=9\n"),
+    ("a kickstart with an array in a volume group", "ks",
+     LAYOUT + "part raid.01 --size=9\npart raid.02 --size=9\nraid pv.01 --level=1 --device=b raid.01 raid.02\n"
+     "volgroup a pv.01\n"),
+    ("a kickstart that keeps a volume", "ks", LAYOUT + "logvol /a --vgname=a --name=b --noformat\n"),
+    ("a kickstart whose group an included file may have", "ks",
+     LAYOUT + "%include /tmp/a\nvolgroup a pv.01\nlogvol /a --vgname=b --name=c --size=9\n"),
+    ("a kickstart whose group a script may make", "ks",
+     "%pre\na\n%end\n" + LAYOUT + "clearpart --all\nlogvol /a --vgname=b --name=c --size=9\n"),
     ("a kickstart with a user's hash as a word", "ks", KICKSTART + "user --name a --iscrypted --password $6$x$y\n"),
     ("iPXE", "ipxe", "#!ipxe\nboot http://127.0.0.1/\n"),
     ("iPXE of Windows line ends", "ipxe", "#!ipxe\r\nshell\r\n"),
@@ -277,6 +294,15 @@ INVALID: list[tuple[str, str, str, str, int | None]] = [
      "", 2),
     ("XML with an entity", "xml", '<!DOCTYPE a [<!ENTITY x "y">]>\n<a>&x;</a>', "", 1),
     ("XML with a parameter entity", "xml", '<!DOCTYPE a [<!ENTITY % x SYSTEM "x.dtd"> %x;]>\n<a/>', "", 1),
+    ("a volume group of a partition that there is not", "ks",
+     LAYOUT + "part pv.01 --size=9\nvolgroup a pv.01 pv.02\n", "volgroup", 10),
+    ("an array of a partition that there is not", "ks",
+     LAYOUT + "part raid.01 --size=9\nraid /a --level=1 --device=b raid.01 raid.02\n", "raid", 10),
+    ("a logical volume of a group that there is not", "ks",
+     LAYOUT + "part pv.01 --size=9\nvolgroup a pv.01\nclearpart --all\nlogvol /a --vgname=b --name=c --size=9\n",
+     "logvol", 12),
+    ("an address that is none", "ks", KICKSTART + "network --bootproto=static --ip=10.0.0.300\n", "network", 9),
+    ("a name server of too few numbers", "ks", KICKSTART + "network --nameserver 192.0.2.1,192.0.2\n", "network", 9),
     ("a kickstart with an unknown command", "ks", KICKSTART + "nonsense\n", "", 9),
     ("a kickstart with an unknown option", "ks", "lang en_US\nclearpart --everything\n", "", 2),
     ("a kickstart with a section left open", "ks", "lang en_US\n%post\necho\n", "", 3),
@@ -298,6 +324,10 @@ INVALID: list[tuple[str, str, str, str, int | None]] = [
 DOUBTFUL: list[tuple[str, str, str, str]] = [
     ("a variable in place of a hash", "yaml", "#cloud-config\nusers: [{name: a, passwd: $ENCRYPTED_PASSWORD}]\n",
      "users.0.passwd"),
+    ("a placeholder of another program in place of a hash", "ks",
+     KICKSTART + "sshpw --username=a --iscrypted {{.Hash}}\n", "sshpw"),
+    ("a mark in place of a hash", "preseed", "d-i passwd/user-password-crypted password @HASH@\n",
+     "passwd/user-password-crypted"),
     ("a layout that there is not", "yaml", autoinstall("storage: {layout: {name: ext4}}"),
      "autoinstall.storage.layout.name"),
     ("meta-data without an instance-id", "yaml", "local-hostname: n1\n", "instance-id"),
@@ -319,6 +349,11 @@ DOUBTFUL: list[tuple[str, str, str, str]] = [
     ("a kickstart command to be dropped", "ks", "#version=RHEL8\ninstall\n", ""),
     ("a kickstart for an unknown syntax", "ks", "#version=SUSE99\nlang en_US\n", ""),
     ("a kickstart without a disk layout", "ks", KICKSTART.replace("autopart", "# autopart"), ""),
+    ("a kickstart without a root", "ks", LAYOUT.replace("part / ", "part /a "), ""),
+    ("a logical volume of a group that the disk may have", "ks", LAYOUT + "logvol /a --vgname=b --name=c --size=9\n",
+     "logvol"),
+    ("a password that is cut", "ks", KICKSTART.replace("--lock", "--plaintext abc#def"), "rootpw"),
+    ("an option behind a name with a sign", "ks", KICKSTART + "network --hostname=node#2 --vlanid=7\n", "network"),
     ("a kickstart with packages alone", "ks", "lang C\n%packages\n@core\n%end\n", ""),
 ]
 JUDGES: list[tuple[str, str, str, tuple[str, ...]]] = [
