@@ -246,7 +246,7 @@ class Placing:
         For a key that no layer has, the finding says so.
         """
         wanted = _steps(key)
-        origin = self._by_steps.get(tuple(wanted)) if wanted else None
+        origin = self._by_steps.get(tuple(wanted)) or self._by_steps.get(_older_spelling(wanted)) if wanted else None
         if origin is None and (
             line is not None or not wanted
         ):  # a preseed question is not a key of a layer, but has a line
@@ -260,6 +260,11 @@ class Placing:
         """Return the first value that begins on a line of the answer; where none does, on the nearest line above it."""
         at = 0 if line is None else bisect_right(self._lines, line)
         return self._by_line[self._lines[at - 1]] if at else None
+
+
+def _older_spelling(steps: Sequence[str]) -> tuple[str, ...]:
+    """Return the path of a key of Proxmox's as 8.2 and 8.3 wrote it: the rules know it by its newer name."""
+    return (*steps[:-1], steps[-1].replace("-", "_"))
 
 
 def _with_line(message: str, line: int | None) -> str:

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from answerd.validators import schema
+from answerd.validators.password_hashes import judge_hash
 from answerd.validators.schema import NOTHING, Items, Path, Program, Symbol
 from answerd.validators.verdict import Remarks
 from answerd.validators.xml_element import Element
@@ -52,13 +53,14 @@ def judge(root: Element, remarks: Remarks) -> None:
     _judge_types(root, remarks)
     if remarks.refused:
         return  # there are no values that the sections' rules could judge
-    schema.judge(
-        "autoyast",
-        _elements(root, 0),
-        remarks,
-        AUTOYAST,
-        line=lambda path, _is_key: _line(root, path),
-    )
+    values = _elements(root, 0)
+    schema.judge("autoyast", values, remarks, AUTOYAST, line=lambda path, _is_key: _line(root, path))
+    users = values.get("users")
+    for place, user in enumerate(users if isinstance(users, list) else ()):
+        password = user.get("user_password") if isinstance(user, dict) and user.get("encrypted") is True else None
+        if password and isinstance(password, str):
+            path = ("users", place, "user_password")
+            judge_hash(password, remarks, ".".join(map(str, path)), _line(root, path))
 
 
 def _judge_types(root: Element, remarks: Remarks) -> None:

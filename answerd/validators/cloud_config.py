@@ -9,7 +9,6 @@ kind of file it is, passwords and time zones.
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -18,6 +17,7 @@ from answerd.formats.family import ParseError
 from answerd.formats.user_data import CONFIG, TEMPLATE, is_served_whole, kind_of
 from answerd.formats.yaml_read import Node
 from answerd.validators import schema, talos
+from answerd.validators.password_hashes import judge_hash
 from answerd.validators.schema import NEAR, Path, Program
 from answerd.validators.time_zones import unknown_zone
 from answerd.validators.tools import ToolRequest
@@ -28,10 +28,6 @@ HEADER = "#cloud-config"
 
 CLOUD_INIT = Program("cloud-init")
 UBUNTU = Program("Ubuntu's installer")
-
-_VARIABLE = re.compile(r"\$[A-Za-z_]\w*|\$\{[A-Za-z_]\w*\}")
-_HASH = re.compile(r"\$[0-9a-z-]+\$.+|[!*].*|[./0-9A-Za-z]{13}")
-"""What crypt(3) makes, or a locked account. The installer writes the text into /etc/shadow as it is."""
 
 _USUAL_WORDS = frozenset(
     {
@@ -67,12 +63,8 @@ class _Document:
         self.remarks.warn(message, ".".join(map(str, path)), line_of(self.root, path))
 
     def refuse_plain_password(self, password: Any, path: Path) -> None:
-        if isinstance(password, str) and _VARIABLE.fullmatch(password):
-            self.warn("looks like a variable that another program fills: it is no hash as it stands", path)
-        elif isinstance(password, str) and not _HASH.fullmatch(password):
-            self.refuse(
-                "must be a hash as `mkpasswd -m sha-512` prints it: nobody can log in with a plain password", path
-            )
+        if isinstance(password, str):
+            judge_hash(password, self.remarks, ".".join(map(str, path)), line_of(self.root, path))
 
     def refuse_unknown_zone(self, zone: Any, path: Path) -> None:
         if isinstance(zone, str) and (wrong := unknown_zone(zone, self.remarks)):

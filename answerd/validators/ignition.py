@@ -18,6 +18,7 @@ from answerd.formats.family import ParseError
 from answerd.formats.json import parse
 from answerd.formats.origins import line_of
 from answerd.formats.positions import json_lines
+from answerd.validators.password_hashes import judge_hash
 from answerd.validators.schema import Path, Program, nearest, rules
 from answerd.validators.schema import judge as judge_by_rules
 from answerd.validators.tools import ToolRequest
@@ -94,7 +95,12 @@ def judge(answer: JudgedAnswer, remarks: Remarks) -> ToolRequest | None:
     if not isinstance(document, dict) or "ignition" not in document:
         if answer.format == "json" and isinstance(document, dict) and _is_agama(document):
             remarks.judged_by("Agama rules")
-            judge_by_rules("agama", document, remarks, AGAMA, line=_lines(text))
+            line = _lines(text)
+            judge_by_rules("agama", document, remarks, AGAMA, line=line)
+            for section in ("root", "user"):
+                who = document.get(section)
+                if isinstance(who, dict) and who.get("hashedPassword") is True:
+                    _judge_hash(who, (section, "password"), remarks, line)
         if answer.format == "ign":
             remarks.refuse("is missing: Ignition refuses a config without its version", "ignition.version")
         return None
@@ -168,9 +174,19 @@ def _judge_config(document: dict[str, Any], text: str, remarks: Remarks) -> None
             *_contradictions(document),
         ):
             remarks.refuse(sentence, ".".join(map(str, path)), line(path, False))
+    for place, user in _entries(document, "passwd", "users"):
+        _judge_hash(user, ("passwd", "users", place, "passwordHash"), remarks, line)
     for where, source in _sources(document):
         if source is not None and source != "":  # the same as absent: an empty file
             _judge_source(where, source, SCHEMES[version[0]], remarks, line(tuple(where.split(".")), False))
+
+
+def _judge_hash(
+    user: Mapping[str, Any], path: Path, remarks: Remarks, line: Callable[[Path, bool], int | None]
+) -> None:
+    password = user.get(str(path[-1]))
+    if password and isinstance(password, str):
+        judge_hash(password, remarks, ".".join(map(str, path)), line(path, False))
 
 
 def _newer_keys(document: Any, minor: int) -> Iterator[tuple[Path, str]]:

@@ -10,12 +10,15 @@ it, a warning says which, and how to state it; where none does, the syntax with 
 from __future__ import annotations
 
 import re
+import shlex
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from typing import Any
 
 from answerd.validators.native_imports import module
+from answerd.validators.password_hashes import judge_hash
 from answerd.validators.time_zones import unknown_zone
 from answerd.validators.tools import ToolRequest
 from answerd.validators.verdict import Finding, JudgedAnswer, Remarks
@@ -37,8 +40,12 @@ MOST_COMPARED = 50
 MOST_KEPT = 200
 """Uses of one command of which pykickstart keeps what they say: it compares each new one, such as a user, with all."""
 
+_COMMENT = re.compile(r"""(?:[^\\'"#]|\\.|'[^']*'|"(?:[^"\\]|\\.)*")*#""")
+"""A line to its comment, as shlex finds it (pykickstart's `_stateMachine` splits with comments=True)."""
+
 _INCLUDE = re.compile(r"%(?:include|ksappend)")
 _INCLUDED = re.compile(r"^[ \t]*%(?:include|ksappend)\b", re.MULTILINE)
+_BEFORE = re.compile(r"^%pre(?![-\w])", re.MULTILINE)
 _PACKAGES = re.compile(r"^%packages\b", re.MULTILINE)
 _SOURCE = "installation source, such as url (unless inst.repo or the boot medium gives one)"
 _NEEDED: Mapping[str, frozenset[str]] = {
@@ -51,6 +58,13 @@ _NEEDED: Mapping[str, frozenset[str]] = {
     ),
 }
 """The commands of which Anaconda needs one each, by what they are."""
+
+_MOUNTING = frozenset({"part", "partition", "logvol", "raid", "btrfs", "stratisfs"})
+_ROOT = "file system for /"
+"""What one of the commands above must state (`verify_root` in pyanaconda/modules/storage/checker/utils.py)."""
+
+HASHED = frozenset({"rootpw", "sshpw", "user"})
+"""Commands whose ``--iscrypted`` says that the password is one for /etc/shadow."""
 
 _ASKING = frozenset({"interactive", "rescue", "upgrade"})
 """Commands of kickstarts that are to ask, or that install nothing."""
@@ -105,7 +119,10 @@ def judge(answer: JudgedAnswer, remarks: Remarks) -> ToolRequest:
     plain, is_whole = _without_long_lines(plain)
     if not is_whole:
         remarks.note(f"commands of more than {LONGEST_COMMAND:,} characters were not judged")
-    _judge_zone(plain, remarks)
+    commands = list(_commands(plain))
+    for command in commands:
+        _judge_command(command, remarks)
+    _judge_storage(text, commands, remarks)
     stated = _stated_dialect(text, versions, remarks)
     reading = _read(plain, stated, parser, None) if stated else _best_reading(plain, versions.versionMap, parser)
     remarks.judged_by(f"pykickstart ({reading.dialect} syntax)")
@@ -114,7 +131,7 @@ def judge(answer: JudgedAnswer, remarks: Remarks) -> ToolRequest:
     for warning in reading.warnings:
         remarks.quote_warning(warning.message, warning.line)
     if not reading.findings:  # else it may be for another installer, as that of ESXi
-        _judge_whether_it_asks(text, remarks)
+        _judge_whether_it_asks(text, commands, remarks)
     newest = f"RHEL{NEWEST_RHEL}"
     if not stated and not reading.findings and reading.dialect != newest:
         message = f"{newest} does not take it, {reading.dialect} does: write '#version={reading.dialect}'"
@@ -166,35 +183,132 @@ def _without_long_lines(text: str) -> tuple[str, bool]:
     return "".join(lines), is_whole
 
 
-def _commands(text: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the words of each line that is of no section, such as a script, with its number."""
+@dataclass(frozen=True)
+class Command:
+    """A line that is of no section, such as a script: its number, its text, and its words as pykickstart has them."""
+
+    number: int
+    text: str
+    words: Sequence[str]
+
+    @property
+    def name(self) -> str:
+        return self.words[0]
+
+    def value(self, option: str) -> str | None:
+        """Return the value of an option, which may be a word of its own; None where it is not given."""
+        for word, following in zip_longest(self.words, self.words[1:], fillvalue=""):
+            if word.startswith(f"{option}="):
+                return word.partition("=")[2]
+            if word == option:
+                return following
+        return None
+
+
+def _commands(text: str) -> Iterator[Command]:
     is_command = True
     for number, line in enumerate(text.splitlines(), 1):
-        words = line.split()
-        if words and words[0].startswith("%"):
-            is_command = words[0] == "%end"
-        elif is_command and words and not words[0].startswith("#"):
-            yield number, words
+        written = line.strip()
+        if written.startswith("%"):
+            is_command = written.split()[0] == "%end"
+        elif is_command and written and not written.startswith("#"):
+            try:
+                words = shlex.split(written, comments=True)
+            except ValueError:  # a quote that is left open: pykickstart says it
+                words = written.split()
+            if words:
+                yield Command(number, written, words)
 
 
-def _judge_zone(text: str, remarks: Remarks) -> None:
-    """Judge the zone of ``timezone``, which pykickstart takes as it is: Anaconda then asks on the screen."""
-    for number, words in _commands(text):
-        if words[0] == "timezone":
-            zone = _stated_zone(words[1:])
-            if zone and (wrong := unknown_zone(zone, remarks)):
-                remarks.refuse(wrong, "timezone", number)
+def _judge_command(command: Command, remarks: Remarks) -> None:
+    """Judge the values that pykickstart takes as they are."""
+    comment = _COMMENT.match(command.text)
+    if comment is not None and not comment[0][-2:-1].isspace() and command.name.isalnum():
+        message = "a comment begins at '#', so the rest of the line does not count: quote the value if it is part of it"
+        remarks.warn(message, command.name, command.number)
+    if command.name == "network":
+        for option in ("--ip", "--netmask", "--gateway", "--nameserver"):
+            if any(map(_is_no_address, (command.value(option) or "").split(","))):
+                remarks.refuse(
+                    f"{option} must be an IPv4 address: each number is at most 255", "network", command.number
+                )
+    if command.name == "timezone":  # Anaconda asks on the screen
+        zone = _stated_zone(command.words[1:])
+        if zone and (wrong := unknown_zone(zone, remarks)):
+            remarks.refuse(wrong, "timezone", command.number)
+    if command.name in HASHED and "--iscrypted" in command.words and "--lock" not in command.words:
+        password = _stated_password(command)
+        if password and not password.endswith("locked"):  # as images that nobody is to log in to have it
+            judge_hash(password, remarks, command.name, command.number)
 
 
-def _judge_whether_it_asks(text: str, remarks: Remarks) -> None:
+def _is_no_address(value: str) -> bool:
+    """Return whether a value is meant as an IPv4 address and is none."""
+    if not re.fullmatch(r"[0-9]+(?:\.[0-9]+)+", value):
+        return False
+    numbers = value.split(".")
+    return len(numbers) != 4 or any(len(number) > 3 or int(number) > 255 for number in numbers)  # noqa: PLR2004
+
+
+def _judge_storage(text: str, commands: Sequence[Command], remarks: Remarks) -> None:
+    """Refuse a member of a volume group or an array that no command makes, and the volume of such a group: Anaconda
+    stops with "Tried to use undefined partition" (pyanaconda/modules/storage/partitioning/custom/custom_partitioning.py
+    of rhinstaller/anaconda). What an included file or a script before the installation makes is not known."""
+    if _INCLUDED.search(text) or _BEFORE.search(text):
+        return
+    made = {word for command in commands for word in _made(command)}
+    groups = {word.rpartition("=")[2] for command in commands if command.name == "volgroup" for word in command.words}
+    is_wiped = any(
+        command.name == "clearpart" and "--all" in command.words and command.value("--drives") is None
+        for command in commands
+    )
+    for command in commands:
+        kind = _MEMBERS.get(command.name)
+        if kind and any(word.startswith(kind) and word not in made for word in command.words):
+            message = f"names a '{kind}…' that no part or raid command makes: Anaconda stops"
+            remarks.refuse(message, command.name, command.number)
+        elif command.name == "logvol":
+            group = command.value("--vgname")
+            if group and group not in groups and not {"--useexisting", "--noformat"} & {*command.words}:
+                message = "names a volume group that no volgroup command makes: Anaconda stops"
+                add = remarks.refuse if is_wiped else remarks.warn
+                add(message if is_wiped else f"{message} unless the disk has it", command.name, command.number)
+
+
+_MEMBERS: Mapping[str, str] = {"volgroup": "pv.", "raid": "raid."}
+"""A command to how the names of its members begin."""
+
+
+def _made(command: Command) -> Iterator[str]:
+    """Yield the words of a command that may name what it makes. An array states its own name first."""
+    if command.name in ("part", "partition"):
+        yield from command.words
+    elif command.name == "raid":
+        yield from command.words[1:2]
+        yield from (word for word in command.words if not word.startswith("raid."))
+
+
+def _stated_password(command: Command) -> str | None:
+    if command.name == "user":
+        return command.value("--password")
+    words = list(command.words[1:])
+    if "--username" in words[:-1]:
+        del words[words.index("--username") + 1]
+    return next((word for word in words if not word.startswith("--")), None)
+
+
+def _judge_whether_it_asks(text: str, stated: Sequence[Command], remarks: Remarks) -> None:
     """Warn where Anaconda cannot install without asking. A text with nothing that it needs, and without packages, is
     taken for a part of a kickstart; what an included file has is not known. Many sites name the source by inst.repo,
     so a source that is missing alone is no reason."""
     if _INCLUDED.search(text):
         return
-    names = {words[0] for _, words in _commands(text)}
+    names = {command.name for command in stated}
     lacking = [what for what, commands in _NEEDED.items() if names.isdisjoint(commands)]
     is_part = len(lacking) == len(_NEEDED) and not _PACKAGES.search(text)
+    if names & _MOUNTING and not names & {"autopart", "mount"}:
+        mounting = (command for command in stated if command.name in _MOUNTING)
+        lacking += [_ROOT] * all("/" not in command.words for command in mounting)
     if lacking not in ([], [_SOURCE]) and not is_part and names.isdisjoint(_ASKING):
         remarks.warn(f"Anaconda will stop and ask: no {', no '.join(lacking)}")
 
@@ -204,10 +318,8 @@ def _stated_zone(words: Sequence[str]) -> str:
     which may be a word of its own."""
     is_value = False
     for word in words:
-        if word.startswith("#"):
-            break
         if not word.startswith("-") and not is_value:
-            return word.strip("\"'")
+            return word
         is_value = word.startswith("--ntp") and "=" not in word
     return ""
 
@@ -254,7 +366,11 @@ def _recording_parser() -> Any:
             self.registerSection(LonePackages(self.handler))
 
         def handleCommand(self, lineno: int, args: list[str]) -> Any:
-            said = super().handleCommand(lineno, args)
+            try:
+                said = super().handleCommand(lineno, args)
+            except Exception as error:
+                error.command = args[0]  # type: ignore[attr-defined]
+                raise
             command = self.handler.commands.get(args[0])
             kept = command.dataList() if command is not None else None
             if kept is not None and len(kept) > MOST_KEPT:
@@ -312,10 +428,11 @@ def _parse(text: str, reader: Any) -> tuple[Any, list[warnings.WarningMessage]]:
 
 def _sentence(error: object) -> str:
     """Return pykickstart's message on one line, without the place: the finding has the line. Of arguments that it does
-    not know the names of options only: others may be the password that a misspelled option takes."""
+    not know the command, and the names of options only: others may be the password that a misspelled option takes."""
     sentence = " ".join(_MESSAGE_HEAD.sub("", str(error)).split()) or type(error).__name__
     head, unknown, arguments = sentence.partition(f"{_UNKNOWN}: ")
     if not unknown:
         return sentence
     options = [option[0] for word in arguments.split(" ") if (option := _OPTION.match(word))]
-    return head + _UNKNOWN + (f": {' '.join(options)}" if options else "")
+    command = f"{error.command}: " if hasattr(error, "command") else ""
+    return command + head + _UNKNOWN + (f": {' '.join(options)}" if options else "")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from answerd.validators.password_hashes import judge_hash
 from answerd.validators.time_zones import unknown_zone
 from answerd.validators.tools import ToolRequest
 from answerd.validators.verdict import JudgedAnswer, Remarks
@@ -16,6 +17,9 @@ TYPES = frozenset({"string", "boolean", "select", "multiselect", "note", "text",
 """debconf's question types; debconf-set-selections skips a line of another type, with a warning."""
 FLAGS = frozenset({"seen"})
 """Words in place of a type that set a flag of the question: ``owner question seen false``."""
+
+CRYPTED = frozenset({"passwd/root-password-crypted", "passwd/user-password-crypted"})
+"""Questions that take a hash: user-setup hands it to usermod -p (Debian's installation guide, appendix B.4.5)."""
 
 _SELECTION = re.compile(r"\s*(?P<owner>\S+)\s+(?P<question>\S+)\s+(?P<type>\S+)(?:\s(?P<value>.*))?", re.DOTALL)
 _LOOKS_SELECTED = re.compile(rf"\s*[^#\s]\S*\s+[^\s/]+/\S+\s+(?:{'|'.join(sorted(TYPES))})(?:\s|\Z)")
@@ -78,5 +82,7 @@ def _judge_selection(line: int, selection: str, goes_on: bool, remarks: Remarks)
         remarks.warn("only one blank may precede the value, the others belong to it", question, line)
     if question == "time/zone" and value.strip() and (wrong := unknown_zone(value.strip(), remarks)):
         remarks.refuse(wrong, question, line)
+    if question in CRYPTED and value.strip():
+        judge_hash(value.strip(), remarks, question, line)
     if type_ == "boolean" and value.strip() not in ("true", "false"):
         remarks.warn("a boolean is true or false", question, line)

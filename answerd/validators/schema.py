@@ -4,8 +4,8 @@ A sentence names what is expected and the nearest word, and never a value of the
 Schema, the files use these:
 
 - ``description``: what is expected, as words that follow "must be".
-- ``passesOver``: true where the installer passes over keys that are not listed. Such a key is a warning, and a finding
-  only where it is nearly one that is listed.
+- ``passesOver``: true where the installer passes over keys, or a word of ``enum``, that are not listed. Such a key is
+  a warning, and a finding only where it is nearly one that is listed.
 - ``itemNames``: the names that the elements of a list may have, where a list is `Items`.
 - ``symbol``: the value must be a `Symbol`.
 - ``$comment``: where a fact is from.
@@ -268,6 +268,7 @@ def _fault(error: Any, wording: _Wording | None) -> Fault:
         message = wording.unknown(near, known, passed_over=value is True) if wording else ""
     elif wording:
         message = wording.sentence(keyword, value, instance, schema)
+        is_doubt = keyword == "enum" and "passesOver" in schema and _nearest_word(instance, value) is None
     return Fault(path, message, is_key, is_doubt)
 
 
@@ -284,6 +285,10 @@ def nearest(name: str, known: Sequence[str]) -> str | None:
         return found
     near = difflib.get_close_matches(_plain(name), plain, n=1, cutoff=NEAR)
     return plain[near[0]] if near else None
+
+
+def _nearest_word(value: Any, words: Sequence[Any]) -> str | None:
+    return nearest(value, [word for word in words if isinstance(word, str)]) if isinstance(value, str) else None
 
 
 def _plain(name: str) -> str:
@@ -353,8 +358,7 @@ class _Wording:
             return f"must be {expected}"
         if keyword in ("enum", "const"):
             words = [value] if keyword == "const" else value
-            texts = [word for word in words if isinstance(word, str)]
-            near = nearest(instance, texts) if isinstance(instance, str) else None
+            near = _nearest_word(instance, words)
             return f"must be {expected}{f'; did you mean {near!r}?' if near else ''}"
         if keyword == "anyOf":
             if all("required" in branch for branch in value):

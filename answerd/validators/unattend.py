@@ -7,6 +7,7 @@ passes, and the settings of the components that nearly every answer has. Other c
 
 from __future__ import annotations
 
+import base64
 import difflib
 import re
 from collections.abc import Mapping, Sequence
@@ -263,6 +264,7 @@ TIME_ZONES = frozenset(name.strip().lower() for name in _ZONES.split(","))
 _COMPUTER_NAME_LENGTH = 15
 """Characters of a NetBIOS name. Setup ends in specialize ("the computer name … is invalid") at a longer one."""
 
+# learn.microsoft.com, microsoft-windows-shell-setup-computername: these and blanks, so '_' is taken.
 _FORBIDDEN_IN_NAME = re.compile(r"[\x00-\x20{}|~\[\]^':;<=>?@!\"#$%`()+/.,*&\\]")
 
 
@@ -364,10 +366,51 @@ def _judge_setting(
         child.name == "Extend" and child.text == "true" for child in element.children
     ):
         remarks.refuse("has both Size and Extend: a partition that fills the rest has no Size", where, element.line)
+    if {"Value", "PlainText"} <= given and {"Value", "PlainText"} <= inside.keys():
+        _judge_hidden_password(where, element, remarks)
+    if {"InstallTo", "InstallToAvailablePartition"} <= given:
+        _judge_target(where, element, remarks)
     items = [item for item in element.children if item.name in LISTS]
     orders = [child.text for item in items for child in item.children if child.name == "Order"]
     if len(set(orders)) < len(orders):
         remarks.refuse("two of its items have one Order: number them anew", where, element.line)
+
+
+def _text_of(element: Element, name: str) -> str:
+    return next(child.text for child in element.children if child.name == name)
+
+
+def _judge_hidden_password(where: str, element: Element, remarks: Remarks) -> None:
+    """Judge a password that is hidden as Windows System Image Manager hides it: the element's name is put after the
+    password, and the text is written as base64 of UTF-16. Setup logs that it cannot decode another, and ends. The
+    example of learn.microsoft.com, microsoft-windows-shell-setup-useraccounts-administratorpassword-value, has the
+    form."""
+    value = "".join(_text_of(element, "Value").split())
+    if _text_of(element, "PlainText").lower() not in ("false", "0") or not value:
+        return
+    line = next(child.line for child in element.children if child.name == "Value")
+    # Of an offline account only the end that both names have is certain.
+    end = element.name if element.name in ("Password", "AdministratorPassword") else "Password"
+    try:
+        hidden = base64.b64decode(value, validate=True).decode("utf-16-le")
+    except ValueError:
+        hidden = ""
+    if not hidden.endswith(end):
+        message = (
+            f"with PlainText false it must be base64 of a UTF-16LE text that ends in {end!r}: Setup stops at another"
+        )
+        remarks.refuse(f"{message} (0x8007000d); write PlainText true beside a plain one", f"{where}/Value", line)
+    elif end == "Password" and hidden.endswith("AdministratorPassword"):
+        message = "is hidden as an AdministratorPassword is: here the password would end in 'Administrator'"
+        remarks.warn(message, f"{where}/Value", line)
+
+
+def _judge_target(where: str, element: Element, remarks: Remarks) -> None:
+    """Judge where Windows goes (learn.microsoft.com, microsoft-windows-setup-imageinstall-osimage-installto)."""
+    if _text_of(element, "InstallToAvailablePartition").lower() in ("true", "1"):
+        message = "is true beside InstallTo: the installation fails; keep one of them"
+        line = next(child.line for child in element.children if child.name == "InstallToAvailablePartition")
+        remarks.refuse(message, f"{where}/InstallToAvailablePartition", line)
 
 
 def _judge_shell_setting(where: str, element: Element, which: str | None, remarks: Remarks) -> None:
@@ -425,7 +468,7 @@ def _computer_name_fault(name: str) -> str | None:
     if len(name) > _COMPUTER_NAME_LENGTH:
         return f"has {len(name)} characters; Windows takes {_COMPUTER_NAME_LENGTH} at most"
     if _FORBIDDEN_IN_NAME.search(name) or name.isdigit():
-        return "a computer name is letters, digits and '-', and not digits alone"
+        return "a computer name is letters, digits, '-' and '_', and not digits alone"
     return None
 
 

@@ -488,12 +488,14 @@ def test_an_alias_comes_from_the_line_of_its_anchor() -> None:
         pytest.param(
             "global.mailto", None, "wrong (in none of its layers: groups/base.toml, m1.toml)", id="a key nobody has"
         ),
+        pytest.param("global.root-password", None, "wrong (m1.toml:7)", id="a key by its newer name"),
         pytest.param("", 3, "wrong (groups/base.toml:3)", id="a line of the answer"),
         pytest.param("", None, "wrong", id="the whole answer"),
     ],
 )
 def test_a_finding_names_the_document_and_line(key: str, line: int | None, expected: str) -> None:
-    answer = answer_to({"groups/base.toml": BASE, "m1.toml": TOP}, "m1", "toml", "host=a")
+    top = f'{TOP}root_password = "a"\n'
+    answer = answer_to({"groups/base.toml": BASE, "m1.toml": top}, "m1", "toml", "host=a")
     assert Placing(answer, origins(answer)).placed("wrong", key, line) == expected
 
 

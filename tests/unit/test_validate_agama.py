@@ -22,7 +22,7 @@ def storage(**lists: Any) -> Verdict:
 
 TAKEN = {
     "a product": judged(**PRODUCT),
-    "a user": judged(user={"fullName": "A", "userName": "a", "password": "b", "hashedPassword": True}),
+    "a user": judged(user={"fullName": "A", "userName": "a", "password": "$6$x$y", "hashedPassword": True}),
     "keys as a list or one": judged(root={"sshPublicKeys": ["a"], "sshPublicKey": "b"}),
     "patterns of each form": judged(**PRODUCT, software={"patterns": {"add": ["a"]}, "packages": ["b"]}),
     "drives": storage(

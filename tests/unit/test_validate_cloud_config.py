@@ -26,6 +26,7 @@ def autoinstall(text: str) -> str:
 TAKEN = {
     "a host name with a domain": autoinstall(WHO.replace("hostname: a", "hostname: PC-101-01.example.org")),
     "a host name that is not filled": autoinstall(WHO.replace("hostname: a", "hostname: 'pc-{{ id }}'")),
+    "a host name that another program fills": autoinstall(WHO.replace("hostname: a", "hostname: '$HOST-01'")),
     "a blank line before the header": f"\n\n{autoinstall(WHO)}",
     "a comment behind the header": f"#cloud-config  of all web servers\nautoinstall: {{version: 1, {WHO}}}\n",
     "a header in other letters": "#Cloud-Config\nruncmd: [a]\n",
@@ -82,6 +83,8 @@ REFUSED: dict[str, tuple[str, str, str]] = {
     "a host name with a blank": (autoinstall(WHO.replace("hostname: a", "hostname: PC 101-01")),
         "autoinstall.identity.hostname", "must be a host name"),
     "a host name with other letters": (autoinstall(WHO.replace("hostname: a", "hostname: PC_ä!")),
+        "autoinstall.identity.hostname", "must be a host name"),
+    "a host name with signs of the shell": (autoinstall(WHO.replace("hostname: a", "hostname: 'node9$!\"#{&//a'")),
         "autoinstall.identity.hostname", "must be a host name"),
     "a long host name": (autoinstall(WHO.replace("hostname: a", f"hostname: {'a' * 65}")),
         "autoinstall.identity.hostname", "at most 64"),

@@ -33,8 +33,18 @@ def judged(text: str) -> Verdict:
         MAIN + BESIDE.replace("HostnameConfig", "ConfigOfTomorrow"),
         f"# a note\n{MAIN}",
         f"{MAIN}  etcd:\n",
+        MAIN.replace("version: v1alpha1\n", ""),
+        MAIN.replace("v1alpha1", "v1beta1"),
     ],
-    ids=["the main document", "one beside it", "a kind that is not known", "a comment", "an empty key"],
+    ids=[
+        "the main document",
+        "one beside it",
+        "a kind that is not known",
+        "a comment",
+        "an empty key",
+        "no version, by which Talos does not tell it",
+        "a version that Talos does not judge",
+    ],
 )
 def test_what_talos_takes_has_no_remark(text: str) -> None:
     verdict = judged(text)
@@ -45,8 +55,7 @@ def test_what_talos_takes_has_no_remark(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "path", "line", "sentence"),
     [
-        (MAIN.replace("version: v1alpha1\n", ""), "version", 1, "is missing"),
-        (MAIN.replace("v1alpha1", "v1beta1"), "version", 1, "'v1alpha1'"),
+        (MAIN.replace("v1alpha1", "[v1alpha1]"), "version", 1, "a string"),
         (MAIN.replace("  install", "  instal"), "machine.instal", 5, "did you mean 'install'?"),
         (MAIN.replace("worker", "master"), "machine.type", 3, "'controlplane'"),
         (MAIN.partition("cluster")[0], "cluster", 1, "is missing"),

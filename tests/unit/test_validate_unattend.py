@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+
 import pytest
 
 from answerd.validators import Tools, Verdict, validate
@@ -22,6 +24,29 @@ def unattend(inside: str, *, component: str = SHELL, which: str = "specialize", 
     )
 
 
+def hidden(password: str, appended: str, inside: str = "<UserAccounts>{}</UserAccounts>") -> str:
+    value = base64.b64encode(f"{password}{appended}".encode("utf-16-le")).decode()
+    return password_of(value, "false", inside)
+
+
+def password_of(value: str, plain: str, inside: str = "<UserAccounts>{}</UserAccounts>") -> str:
+    name = "AdministratorPassword" if "UserAccounts" in inside else "Password"
+    text = f"<{name}><Value>{value}</Value><PlainText>{plain}</PlainText></{name}>"
+    return unattend(inside.format(text), which="oobeSystem")
+
+
+LOG_ON = "<AutoLogon>{}<Username>a</Username></AutoLogon>"
+
+
+def target(available: str) -> str:
+    inside = f"<InstallTo><DiskID>0</DiskID><PartitionID>3</PartitionID></InstallTo>{available}"
+    return unattend(
+        f"<ImageInstall><OSImage>{inside}</OSImage></ImageInstall>",
+        component="Microsoft-Windows-Setup",
+        which="windowsPE",
+    )
+
+
 def command(order: int, *, action: str = ' wcm:action="add"', kind: str = "RunSynchronousCommand") -> str:
     return f"<{kind}{action}><Order>{order}</Order><Path>cmd</Path></{kind}>"
 
@@ -34,7 +59,15 @@ GOOD = {
     ),
     "a flag in capitals": unattend("<OOBE><HideEULAPage>True</HideEULAPage></OOBE>", which="oobeSystem"),
     "an empty setting": unattend("<ProductKey></ProductKey>"),
+    "a hidden password of the administrator": hidden("tiger", "AdministratorPassword"),
+    "a hidden password": hidden("tiger", "Password", LOG_ON),
+    "a hidden password over several lines": hidden("tiger", "Password", LOG_ON).replace("<Value>", "<Value>\n"),
+    "no password, hidden": password_of("", "false"),
+    "a plain password": password_of("tiger", "true"),
+    "a partition that is stated": target(""),
+    "a partition that is not looked for": target("<InstallToAvailablePartition>false</InstallToAvailablePartition>"),
     "a computer name of 15 characters": unattend("<ComputerName>ward-3-pc-00001</ComputerName>"),
+    "a computer name with an underscore": unattend("<ComputerName>PC_01</ComputerName>"),
     "a computer name that Setup makes up": unattend("<ComputerName>*</ComputerName>"),
     "a zone": unattend("<TimeZone>W. Europe Standard Time</TimeZone>"),
     "a zone with a country": unattend("<TimeZone>Pacific Standard Time (Mexico)</TimeZone>"),
@@ -144,8 +177,22 @@ BAD = {
         unattend("").replace('"amd64"', '"amd46"'),
         "did you mean 'amd64'?",
     ),
+    "a hidden password that is no base64": (password_of("tiger!", "false"), "base64 of a UTF-16LE text"),
+    "a hidden password of other bytes": (password_of("U2VjcmV0UGFzc3dvcmQ=", "False", LOG_ON), "ends in 'Password'"),
+    "a hidden password without its end": (hidden("tiger", "", LOG_ON), "ends in 'Password'"),
+    "an administrator's password with the end of a user's": (
+        hidden("tiger", "Password"),
+        "ends in 'AdministratorPassword'",
+    ),
+    "a partition that is stated and looked for": (
+        target("<InstallToAvailablePartition>True</InstallToAvailablePartition>"),
+        "beside InstallTo",
+    ),
     "a computer name of digits": (unattend("<ComputerName>4711</ComputerName>"), "not digits alone"),
-    "single braces in the computer name": (unattend("<ComputerName>{ id }</ComputerName>"), "letters, digits"),
+    "single braces in the computer name": (
+        unattend("<ComputerName>{ id }</ComputerName>"),
+        "letters, digits, '-' and '_'",
+    ),
     "a zone that lacks its end": (unattend("<TimeZone>W. Europe</TimeZone>"), "ends in 'Standard Time'"),
     "a zone that there is not": (unattend("<TimeZone>Berlin Standard Time</TimeZone>"), "tzutil /l"),
     "a command that is no item": (
@@ -186,6 +233,12 @@ def test_a_setting_that_may_be_of_another_release_is_a_warning() -> None:
     assert verdict.valid
     [warning] = verdict.warnings
     assert warning.path == "Holograms"
+
+
+def test_a_users_password_with_the_end_of_the_administrators_is_a_warning() -> None:
+    verdict = judged(hidden("tiger", "AdministratorPassword", LOG_ON))
+    assert verdict.valid
+    assert [warning.path for warning in verdict.warnings] == ["AutoLogon/Password/Value"]
 
 
 def test_a_component_twice_in_one_pass_is_a_warning() -> None:

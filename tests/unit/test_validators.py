@@ -46,6 +46,8 @@ IGNITION: dict[str, Any] = {
 YAST = 'xmlns="http://www.suse.com/1.0/yast2ns"'
 KICKSTART = "cdrom\nrootpw --lock\nautopart\n%packages\n%end\n%post\necho done\n%end\n"
 
+LAYOUT = KICKSTART.replace("autopart", "part / --size=9")
+
 
 def judged(text: str, extension: str) -> Verdict:
     return validate(text, extension, tools=Tools.none())
@@ -66,6 +68,24 @@ def files(**keys: Any) -> str:
 def autoinstall(text: str) -> str:
     who = "" if "identity" in text or "user-data" in text else "  user-data: {}\n"
     return f"#cloud-config\nautoinstall:\n  version: 1\n  {text}\n{who}"
+
+
+def yast_user(password: str, encrypted: str = "true") -> str:
+    return (
+        f'<profile {YAST} xmlns:config="http://www.suse.com/1.0/configns"><users config:type="list"><user>'
+        f'<username>a</username><user_password>{password}</user_password><encrypted config:type="boolean">'
+        f"{encrypted}</encrypted></user></users></profile>"
+    )
+
+
+HASHES = (
+    ("a hash", "$6$x$y"),
+    ("a hash of yescrypt", "$y$j9T$x$y"),
+    ("a hash of DES", "ab01234567890"),
+    ("a hash of BSDi", "_J9..rasmBYk8r9AiWNc"),
+    ("a locked password", "!!"),
+    ("no password", "*"),
+)
 
 
 # fmt: off
@@ -100,6 +120,7 @@ VALID: list[tuple[str, str, str]] = [
     ("autoinstall with the older name of Ubuntu Pro", "yaml",
      autoinstall("ubuntu-advantage: {token: C1234567891ABCDEFGHJKLMN}")),
     ("autoinstall with the zone of its address", "yaml", autoinstall("timezone: geoip")),
+    ("autoinstall of a disk image", "yaml", autoinstall("storage: {layout: {name: dd}}")),
     ("autoinstall with a locked password", "yaml",
      autoinstall("identity: {hostname: a, username: b, password: '!'}")),
     ("cloud-config with users", "yaml",
@@ -121,6 +142,39 @@ VALID: list[tuple[str, str, str]] = [
     ("a profile with a public doctype", "xml", '<!DOCTYPE profile PUBLIC "-//A" "http://127.0.0.1/a.dtd"><profile/>'),
     ("a kickstart for what is installed", "ks", "#version=RHEL9\n" + KICKSTART),
     ("a kickstart of RHEL only", "ks", KICKSTART + "rhsm --organization=1 --activation-key=2\n"),
+    *[(f"a kickstart with {what}", "ks", KICKSTART.replace("--lock", f"--iscrypted {crypt}"))
+      for what, crypt in HASHES],
+    *[(f"a preseed with {what}", "preseed", f"d-i passwd/user-password-crypted password {crypt}\n")
+      for what, crypt in HASHES],
+    *[(f"an Ignition user with {what}", "ign", ignition(passwd={"users": [{"name": "a", "passwordHash": crypt}]}))
+      for what, crypt in HASHES],
+    *[(f"AutoYaST with {what}", "autoyast", yast_user(crypt)) for what, crypt in HASHES],
+    *[(f"Agama with {what}", "json",
+       json.dumps({"product": {"id": "a"}, "root": {"hashedPassword": True, "password": crypt}}))
+      for what, crypt in HASHES],
+    ("a preseed without a hash", "preseed", "d-i passwd/root-password-crypted password\n"),
+    ("AutoYaST with a plain password", "autoyast", yast_user("secret", "false")),
+    ("Agama with a plain password", "json", '{"product": {"id": "a"}, "root": {"password": "secret"}}'),
+    ("a kickstart with a plain password", "ks", KICKSTART.replace("--lock", "--plaintext secret")),
+    ("a kickstart with a hash in quotes", "ks", KICKSTART.replace("--lock", "'$6$x$y' --iscrypted")),
+    ("a kickstart that locks what is no hash", "ks", KICKSTART.replace("--lock", "--lock --iscrypted locked")),
+    ("a kickstart of an image for nobody", "ks", KICKSTART.replace("--lock", "--iscrypted itislocked")),
+    ("a kickstart with comments and signs in quotes", "ks",
+     KICKSTART.replace("--lock", "--plaintext 'a#b' # c#d") + "user --name=a --gecos=\"b#c\" #\n"),
+    ("a kickstart with addresses", "ks",
+     KICKSTART + "network --ip=192.0.2.5 --netmask=255.255.255.0 --gateway=192.0.2.1\n"
+     "network --device=a --ip=dhcp --nameserver=192.0.2.1,2001:db8::1\n"),
+    ("a kickstart with a volume group", "ks",
+     LAYOUT + "part pv.01 --size=9\nvolgroup a pv.01\nlogvol /a --vgname a --name=b --size=9\n"),
+    ("a kickstart with an array in a volume group", "ks",
+     LAYOUT + "part raid.01 --size=9\npart raid.02 --size=9\nraid pv.01 --level=1 --device=b raid.01 raid.02\n"
+     "volgroup a pv.01\n"),
+    ("a kickstart that keeps a volume", "ks", LAYOUT + "logvol /a --vgname=a --name=b --noformat\n"),
+    ("a kickstart whose group an included file may have", "ks",
+     LAYOUT + "%include /tmp/a\nvolgroup a pv.01\nlogvol /a --vgname=b --name=c --size=9\n"),
+    ("a kickstart whose group a script may make", "ks",
+     "%pre\na\n%end\n" + LAYOUT + "clearpart --all\nlogvol /a --vgname=b --name=c --size=9\n"),
+    ("a kickstart with a user's hash as a word", "ks", KICKSTART + "user --name a --iscrypted --password $6$x$y\n"),
     ("iPXE", "ipxe", "#!ipxe\nboot http://127.0.0.1/\n"),
     ("iPXE of Windows line ends", "ipxe", "#!ipxe\r\nshell\r\n"),
     ("an extension in upper case", "IPXE", "#!ipxe\n"),
@@ -147,8 +201,27 @@ INVALID: list[tuple[str, str, str, str, int | None]] = [
      "users.0.lock_password", 2),
     ("a plain password of a user", "yaml", "#cloud-config\nusers: [{name: a, passwd: Tiger-77}]\n",
      "users.0.passwd", 2),
+    ("a plain password of root in a kickstart", "ks", KICKSTART.replace("--lock", "--iscrypted CHANGEME"), "rootpw", 2),
+    ("a plain password of a user in a kickstart", "ks", KICKSTART + "user --name=a --iscrypted --password=secret\n",
+     "user", 9),
+    ("a plain password for the installer's sshd", "ks", KICKSTART + "sshpw --username a tiger --iscrypted\n",
+     "sshpw", 9),
+    ("a sentence in place of a preseed's hash", "preseed",
+     "d-i passwd/root-password-crypted password [crypt(3) hash]\n", "passwd/root-password-crypted", 1),
+    ("a plain password of a preseed's user", "seed", "d-i passwd/user-password-crypted password changeme\n",
+     "passwd/user-password-crypted", 1),
+    ("a plain password in Ignition", "ign", ignition(passwd={"users": [{"name": "core", "passwordHash": "secret"}]}),
+     "passwd.users.0.passwordHash", 1),
+    ("a plain password in Ignition 2", "ign",
+     '{"ignition": {"version": "2.3.0"}, "passwd": {"users": [{"name": "a", "passwordHash": "b"}]}}',
+     "passwd.users.0.passwordHash", 1),
+    ("a plain password that AutoYaST takes for a hash", "autoyast", yast_user("secret"), "users.0.user_password", 1),
+    ("a plain password that Agama takes for a hash", "json",
+     '{"product": {"id": "a"}, "root": {"hashedPassword": true, "password": "secret"}}', "root.password", 1),
     ("a zone that there is not", "yaml", "#cloud-config\ntimezone: Europe/Berln\n", "timezone", 2),
     ("a layout as a word", "yaml", autoinstall("storage: {layout: direct}"), "autoinstall.storage.layout", 4),
+    ("a misspelled layout", "yaml", autoinstall("storage: {layout: {name: LVM}}"),
+     "autoinstall.storage.layout.name", 4),
     ("retries as a number", "yaml", autoinstall("reporting: {a: {type: webhook, retries: 5}}"),
      "autoinstall.reporting.a.retries", 4),
     ("a reporter without type", "yaml", autoinstall("reporting: {a: {endpoint: b}}"),
@@ -221,6 +294,15 @@ INVALID: list[tuple[str, str, str, str, int | None]] = [
      "", 2),
     ("XML with an entity", "xml", '<!DOCTYPE a [<!ENTITY x "y">]>\n<a>&x;</a>', "", 1),
     ("XML with a parameter entity", "xml", '<!DOCTYPE a [<!ENTITY % x SYSTEM "x.dtd"> %x;]>\n<a/>', "", 1),
+    ("a volume group of a partition that there is not", "ks",
+     LAYOUT + "part pv.01 --size=9\nvolgroup a pv.01 pv.02\n", "volgroup", 10),
+    ("an array of a partition that there is not", "ks",
+     LAYOUT + "part raid.01 --size=9\nraid /a --level=1 --device=b raid.01 raid.02\n", "raid", 10),
+    ("a logical volume of a group that there is not", "ks",
+     LAYOUT + "part pv.01 --size=9\nvolgroup a pv.01\nclearpart --all\nlogvol /a --vgname=b --name=c --size=9\n",
+     "logvol", 12),
+    ("an address that is none", "ks", KICKSTART + "network --bootproto=static --ip=10.0.0.300\n", "network", 9),
+    ("a name server of too few numbers", "ks", KICKSTART + "network --nameserver 192.0.2.1,192.0.2\n", "network", 9),
     ("a kickstart with an unknown command", "ks", KICKSTART + "nonsense\n", "", 9),
     ("a kickstart with an unknown option", "ks", "lang en_US\nclearpart --everything\n", "", 2),
     ("a kickstart with a section left open", "ks", "lang en_US\n%post\necho\n", "", 3),
@@ -242,6 +324,12 @@ INVALID: list[tuple[str, str, str, str, int | None]] = [
 DOUBTFUL: list[tuple[str, str, str, str]] = [
     ("a variable in place of a hash", "yaml", "#cloud-config\nusers: [{name: a, passwd: $ENCRYPTED_PASSWORD}]\n",
      "users.0.passwd"),
+    ("a placeholder of another program in place of a hash", "ks",
+     KICKSTART + "sshpw --username=a --iscrypted {{.Hash}}\n", "sshpw"),
+    ("a mark in place of a hash", "preseed", "d-i passwd/user-password-crypted password @HASH@\n",
+     "passwd/user-password-crypted"),
+    ("a layout that there is not", "yaml", autoinstall("storage: {layout: {name: ext4}}"),
+     "autoinstall.storage.layout.name"),
     ("meta-data without an instance-id", "yaml", "local-hostname: n1\n", "instance-id"),
     ("a preseed type that is none", "preseed", "d-i a/b strng x\n", ""),
     ("a preseed boolean that is none", "preseed", "d-i a/b boolean yes\n", "a/b"),
@@ -261,6 +349,11 @@ DOUBTFUL: list[tuple[str, str, str, str]] = [
     ("a kickstart command to be dropped", "ks", "#version=RHEL8\ninstall\n", ""),
     ("a kickstart for an unknown syntax", "ks", "#version=SUSE99\nlang en_US\n", ""),
     ("a kickstart without a disk layout", "ks", KICKSTART.replace("autopart", "# autopart"), ""),
+    ("a kickstart without a root", "ks", LAYOUT.replace("part / ", "part /a "), ""),
+    ("a logical volume of a group that the disk may have", "ks", LAYOUT + "logvol /a --vgname=b --name=c --size=9\n",
+     "logvol"),
+    ("a password that is cut", "ks", KICKSTART.replace("--lock", "--plaintext abc#def"), "rootpw"),
+    ("an option behind a name with a sign", "ks", KICKSTART + "network --hostname=node#2 --vlanid=7\n", "network"),
     ("a kickstart with packages alone", "ks", "lang C\n%packages\n@core\n%end\n", ""),
 ]
 JUDGES: list[tuple[str, str, str, tuple[str, ...]]] = [
@@ -376,10 +469,11 @@ def test_a_kickstart_is_told_what_the_kindest_syntax_objects_to() -> None:
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("autopart --encrypted --pass{phrase sesame --type=lvm", "unrecognized arguments"),
-        ("user --name=bob --passwrd='open -Sesame now'", "unrecognized arguments: --passwrd"),
-        ("autopart --encrypted --passprase=sesame", "unrecognized arguments: --passprase"),
-        ("network --hostname web sesame", "unrecognized arguments"),
+        ("autopart --encrypted --pass{phrase sesame --type=lvm", "autopart: unrecognized arguments"),
+        ("user --name=bob --passwrd='open -Sesame now'", "user: unrecognized arguments: --passwrd"),
+        ("autopart --encrypted --passprase=sesame", "autopart: unrecognized arguments: --passprase"),
+        ("zerombr yes", "zerombr: unrecognized arguments"),
+        ("network --hostname web sesame", "network: unrecognized arguments"),
     ],
 )
 def test_of_arguments_that_kickstart_does_not_know_only_options_are_named(line: str, said: str) -> None:
