@@ -28,7 +28,7 @@ from answerd.installs.fold import (
     Strength,
     merge,
 )
-from answerd.installs.hardware import NAME
+from answerd.installs.hardware import NAME, Label, join_label, note_label
 from answerd.installs.ids import milliseconds, new_id
 from answerd.installs.states import Order
 
@@ -80,8 +80,8 @@ class Event(NamedTuple):
     event. ``counts``: it changed the state or the news when it was written. ``group`` and ``overlays`` were part of the
     answer. ``named`` are the identities that a row, a document or a member names, none where the machine is a stranger.
     ``after_copied``: the machine had reported ``copied`` in this start, so these news replace those of that report.
-    ``folds`` are those of a `Kind.SUMMARY`, and ``ties`` what came together, and when. ``id`` is unique in all
-    databases; one that is not stored yet may have none."""
+    ``folds`` are those of a `Kind.SUMMARY`, ``ties`` what came together, and when, ``labels`` what was given, ordered
+    or refused under which name. ``id`` is unique in all databases; one that is not stored yet may have none."""
 
     record: str
     label: str
@@ -108,6 +108,7 @@ class Event(NamedTuple):
     left: tuple[str, ...] = ()
     folds: Mapping[str, Fold] = {}
     ties: tuple[tuple[float, tuple[str, ...]], ...] = ()
+    labels: Mapping[str, Label] = {}
     body: bytes = b""
     id: str = ""
 
@@ -207,11 +208,12 @@ def summary_of(events: list[Event], record: str) -> Event:
                 texts[identity] = text
     found = _alike(folds(events))
     ties = _newest_ties(events)
+    labels = _newest_labels(events)
     kept = dict.fromkeys([*found, *[one for _, together in ties for one in together]])
     named = dict.fromkeys([one for event in events for one in event.named])
     return Event(
         record, last.label, Kind.SUMMARY, last.at, {one: texts[one] for one in kept if one in texts},
-        named=tuple(named), folds=found, ties=ties,
+        named=tuple(named), folds=found, ties=ties, labels=labels,
     )  # fmt: skip
 
 
@@ -246,11 +248,25 @@ def _newest_ties(events: list[Event]) -> tuple[tuple[float, tuple[str, ...]], ..
     return tuple(reversed(kept))
 
 
+def _newest_labels(events: list[Event]) -> dict[str, Label]:
+    """Return what was given, ordered or refused under which name, the name that was used last first."""
+    found: dict[str, Label] = {}
+    for event in events:
+        for name, label in event.labels.items():
+            join_label(found, name, label)
+        if event.label and event.kind is not Kind.SUMMARY:
+            note_label(found, event.label, event.names, event.at)
+    return dict(sorted(found.items(), key=lambda one: (one[1].at, one[0]), reverse=True)[:_MOST_LABELS])
+
+
 _MOST_FOLDS: Final = 8
 """Different folds of a summary that stay as they are."""
 
 _MOST_TIED: Final = 256
 """Identities in the requests that a summary keeps."""
+
+_MOST_LABELS: Final = 32
+"""Names of one machine that a summary keeps."""
 
 
 # --- as JSON ---------------------------------------------------------------------------------------------------------
@@ -270,9 +286,9 @@ def content_of(event: Event) -> bytes:
     """Return what an event says as JSON, without what has a column of its own."""
     fields: dict[str, Any] = {}
     for name, value, default in zip(_NAMES, _values(event), _DEFAULTS, strict=True):
-        if value != default and (name != "names" or not event.folds):
+        if value != default and (name != "names" or event.kind is not Kind.SUMMARY):
             fields[name] = _storable(value) if isinstance(value, str) else value
-    if event.folds:
+    if event.kind is Kind.SUMMARY:
         fields |= _folds_as_json(event)
     return orjson.dumps(fields, default=_plain, option=orjson.OPT_NON_STR_KEYS)
 
@@ -300,9 +316,9 @@ def event_from(
 
 
 def _folds_as_json(event: Event) -> dict[str, Any]:
-    """Return the folds and ties of a summary. An identity stands there as its place in ``identities``, a message as its
-    place in ``messages``, and a fold that several have stands there once: a machine may have a hundred, and each start
-    names all of them."""
+    """Return the folds, ties and labels of a summary. An identity stands there as its place in ``identities``, a
+    message as its place in ``messages``, and a fold that several have stands there once: a machine may have a hundred,
+    and each start names all of them."""
     places: dict[str, int] = {}
     messages: dict[str, int] = {}
 
@@ -323,10 +339,14 @@ def _folds_as_json(event: Event) -> dict[str, Any]:
         starts = [with_places(start) for start in fold.starts]
         found.append([placed(identities), fold._replace(starts=())._asdict() | {"starts": starts}])
     ties = [[at, placed(together)] for at, together in event.ties]
+    labels = {
+        name: [placed(label.last), label.at, [*zip(placed(label.earlier), label.earlier.values(), strict=True)]]
+        for name, label in event.labels.items()
+    }
     texts = {one: text for fold in event.folds.values() for start in fold.starts for one, text in start.names.items()}
     texts |= event.names
     spelled = [(one, texts.get(one, NAME + one)) for one in places]
-    return {"folds": found, "ties": ties, "identities": spelled, "messages": [*messages]}
+    return {"folds": found, "ties": ties, "labels": labels, "identities": spelled, "messages": [*messages]}
 
 
 def _folds_from(fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -336,7 +356,13 @@ def _folds_from(fields: Mapping[str, Any]) -> dict[str, Any]:
         read = _fold_from(fold, texts, fields["messages"])
         found |= {texts[place][0]: read for place in places}
     ties = tuple((at, tuple([texts[place][0] for place in together])) for at, together in fields["ties"])
-    return {"names": dict(texts), "folds": found, "ties": ties}
+    labels = {
+        name: Label(
+            tuple([texts[place][0] for place in last]), at, {texts[place][0]: before for place, before in earlier}
+        )
+        for name, (last, at, earlier) in fields["labels"].items()
+    }
+    return {"names": dict(texts), "folds": found, "ties": ties, "labels": labels}
 
 
 def _fold_from(fields: Mapping[str, Any], texts: list[tuple[str, str]], messages: list[str]) -> Fold:

@@ -239,25 +239,39 @@ class Machines:
         held = self.by_identity.get(identity)
         return held.fold if held is not None else NOTHING
 
-    def note_label(self, label: str, identities: Iterable[str]) -> None:
-        """Take in that identities were given, ordered or refused under a name."""
-        name = record_identity(label)
-        new = tuple(identities)[:MOST_TIES]
-        if not name or not new or name in new:
-            return
-        before = self.labels.get(name)
-        if before is None:
-            self.labels[name] = Label(new)
-        elif before.last != new:
-            earlier = [one for one in (*before.earlier, *before.last) if one not in new]
-            self.labels[name] = Label(new, tuple(dict.fromkeys(earlier))[-_MOST_OF_A_LABEL:])
-
 
 class Label(NamedTuple):
-    """The identities that were given, ordered or refused under a name: the ``last`` ones, and those before."""
+    """The identities that were given, ordered or refused under a name: the ``last`` ones, and when, and those before,
+    each with the time when it was last among them."""
 
     last: tuple[str, ...]
-    earlier: tuple[str, ...] = ()
+    at: float
+    earlier: Mapping[str, float] = MappingProxyType({})
+
+
+def note_label(labels: dict[str, Label], label: str, identities: Iterable[str], at: float) -> None:
+    """Take in that identities were given, ordered or refused under a name."""
+    name = record_identity(label)
+    last = tuple(identities)[:MOST_TIES]
+    if name and last and name not in last:
+        join_label(labels, name, Label(last, at))
+
+
+def join_label(labels: dict[str, Label], name: str, other: Label) -> None:
+    """Take in what else is known of a name. What comes late, or twice, leads to the same."""
+    before = labels.get(name)
+    if before is None:
+        labels[name] = other
+    elif before.last == other.last and not other.earlier:
+        labels[name] = before._replace(at=max(before.at, other.at))
+    else:
+        old, new = (before, other) if before.at <= other.at else (other, before)
+        earlier: dict[str, float] = {}
+        for one, at in (*old.earlier.items(), *((one, old.at) for one in old.last), *new.earlier.items()):
+            if one not in new.last:
+                earlier[one] = max(at, earlier.get(one, at))
+        kept = sorted(earlier.items(), key=lambda one: (one[1], one[0]), reverse=True)[:_MOST_OF_A_LABEL]
+        labels[name] = Label(new.last, new.at, dict(kept))
 
 
 _MOST_OF_A_LABEL: Final = 16

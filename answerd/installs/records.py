@@ -39,9 +39,11 @@ from answerd.installs.hardware import (
     former,
     in_conflict,
     is_of_one_machine,
+    join_label,
     judged,
     named_by_order,
     named_by_report,
+    note_label,
 )
 from answerd.installs.ids import begun_at, milliseconds, new_id
 from answerd.installs.states import (
@@ -217,7 +219,7 @@ class InstallMemory(Machines):
             self.ties.observe(together, event.at)
         self.ties.learn(event.names)
         if event.label:
-            self.note_label(event.label, event.names)
+            note_label(self.labels, event.label, event.names, event.at)
         self._learn_named(event)
         if event.kind is Kind.ASKED:
             return self._apply_refused_request(event)
@@ -241,6 +243,8 @@ class InstallMemory(Machines):
         for identity, fold in event.folds.items():
             self.ties.learn({identity: event.names.get(identity, NAME + identity)})
             self._put(identity, merge(self.fold(identity), fold), event)
+        for name, label in event.labels.items():
+            join_label(self.labels, name, label)
         return True
 
     def _apply_refused_request(self, event: Event) -> bool:

@@ -3,10 +3,13 @@ true (`tests.support.hardware_world`). With the real program: tests/http/test_ha
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from random import Random
 
 import pytest
 
+from answerd.installs.events import Event, Kind, content_of, event_from, summary_of
+from answerd.installs.records import InstallMemory
 from tests.support.hardware_site import InProcess
 from tests.support.hardware_world import Found, Step, shortest, violation, walk
 from tests.support.thorough import examples
@@ -33,3 +36,29 @@ def test_many_walks(happen: Callable[[list[Step]], Found | None]) -> None:
     for seed in range(1000, 1000 + examples(40)):
         found = happen(walk(seed, LENGTH))
         assert found is None, f"{seed}: {shortest(found, happen)}"
+
+
+def summarised(events: Sequence[Event], choose: Random) -> list[Event]:
+    """What a store may have kept of some events: summaries, which it wrote last, in place of the older ones."""
+    kept, summaries = [*events], []
+    for record in sorted({event.record for event in events}):
+        own = [event for event in events if event.record == record]
+        if choose.random() < 0.7:
+            made = summary_of(own, record)
+            summaries.append(event_from(record, made.label, made.kind, made.at, content_of(made).decode()))
+            gone = own[: choose.randrange(len(own) + 1)]
+            kept = [event for event in kept if event not in gone or event.kind is Kind.FORGOTTEN]
+    return [*kept, *summaries]
+
+
+@pytest.mark.parametrize("seed", range(WALKS))
+def test_a_service_that_reads_summaries_knows_the_states_and_names_that_the_running_one_knows(seed: int) -> None:
+    site = InProcess()
+    assert violation(site, [step for step in walk(seed, LENGTH) if step.verb != "restart"]) is None
+    running, again = site.installs.memory, InstallMemory(site.installs.rules)
+    for event in summarised(site.installs.written, Random(seed)):
+        again.apply(event)
+    assert again.labels == running.labels
+    assert {one: again.fold(one) for one in running.by_identity} == {
+        one: held.fold for one, held in running.by_identity.items()
+    }

@@ -140,7 +140,7 @@ def test_every_field_of_an_event_is_stored() -> None:
         named=("web01",), after_copied=True, left=("s1",), body=b"log", id="e1",
     )  # fmt: skip
     own = {name for name in Event._fields if getattr(event, name) != Event._field_defaults.get(name)}
-    assert own == set(Event._fields) - {"folds", "ties"}  # those of a summary
+    assert own == set(Event._fields) - {"folds", "ties", "labels"}  # those of a summary
     assert event_from("web01", "web-01", "given", 1.0, content_of(event).decode(), b"log", "e1") == event
 
 
@@ -160,6 +160,7 @@ def test_what_is_stored_is_read_again(steps: list[tuple[str, int, bool]]) -> Non
         for event in events:
             whole.apply(event)
         assert memory.ties.of == whole.ties.of
+        assert memory.labels == whole.labels
         assert {one: held.fold for one, held in memory.by_identity.items()} == {
             one: held.fold for one, held in whole.by_identity.items()
         }
