@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 from typing import Any, Final
-from urllib.parse import unquote_to_bytes
+from urllib.parse import quote, unquote_to_bytes
 
 from answerd.formats import (
     ALIASES,
@@ -68,6 +68,8 @@ SHORTEST_BODY_IDENTITY: Final = 4
 
 SIDE_FILES: Final = ("meta-data", "vendor-data", "network-config")
 """The files that cloud-init asks NoCloud's URL for besides ``user-data`` (docs/selection.md#noclouds-side-files)."""
+
+_USER_DATA: Final = "user-data"
 
 AUTOYAST_RULES: Final = "rules.xml"
 """The file that AutoYaST asks a directory for first."""
@@ -391,6 +393,8 @@ class Facts:
             for pair in (*self.parameters, *self._header_facts, *(self._form or ()), *self.request.told):
                 if not _is_set_here(pair[0]):
                     found.append(pair)
+            if (asked := self._file_in_query) and ("file", asked) not in found:
+                found.append(("file", asked))
             self._sent_before_json = found[:MOST_VALUES_OF_ALL]
         return self._sent_before_json
 
@@ -552,7 +556,16 @@ class Facts:
         """The side file of NoCloud that an endpoint of YAML or ``cfg`` is asked for; None for any other file."""
         if self.extensions not in _OF_NOCLOUD:
             return None
-        return next((value for value in self.values("file") if value in SIDE_FILES), None)
+        asked = self._file_in_query or next((value for value in self.values("file") if value in SIDE_FILES), None)
+        return None if asked == _USER_DATA else asked
+
+    @property
+    def _file_in_query(self) -> str | None:
+        """The file that cloud-init asks an endpoint of YAML or ``cfg`` for in the query: it adds the name to the end of
+        a URL that has one, whatever its last parameter is called."""
+        if not self.parameters or self.extensions not in _OF_NOCLOUD:
+            return None
+        return next(filter(None, (_nocloud_file(value) for _, value in reversed(self.parameters))), None)
 
     @property
     def asks_for_rules(self) -> bool:
@@ -578,12 +591,17 @@ class Facts:
 
     def _made_for_user_data(self) -> Facts:
         head, _, last = self.request.path.rstrip("/").rpartition("/")
-        path = f"{head}/user-data" if _decoded(last) in SIDE_FILES else self.request.path
-        pieces = []
-        for piece in self.request.query.split("&"):
-            label, _, value = piece.partition("=")
-            asks = _decoded(label).casefold() == "file" and _decoded(value) in SIDE_FILES
-            pieces.append(f"{label}=user-data" if asks else piece)
+        path = f"{head}/{_USER_DATA}" if _decoded(last) in SIDE_FILES else self.request.path
+        pieces = self.request.query.split("&")
+        is_last = True
+        for at in range(len(pieces) - 1, -1, -1):
+            label, _, sent = pieces[at].partition("=")
+            value = _decoded(sent.replace("+", " "))
+            if name := _nocloud_file(value):
+                if is_last or (_decoded(label).casefold() == "file" and value in SIDE_FILES):
+                    above = quote(value.removesuffix(name), errors="surrogateescape")
+                    pieces[at] = f"{label}={above}{_USER_DATA}"
+                is_last = False
         asked = self.request
         request = Request(path, "&".join(pieces), asked.headers, asked.body, asked.peer, asked.identities, asked.told)
         return Facts(request, same_body=self).knowing(self.shared)
@@ -602,6 +620,12 @@ class Facts:
         if self.request.identities:
             return self.request.identities[0][:_LONGEST_SHOWN]
         return f"peer={self.request.peer}" if self.request.peer else "a request that names no machine"
+
+
+def _nocloud_file(value: str) -> str | None:
+    """Return the file of NoCloud that a value is, or ends in after a slash."""
+    name = value.rpartition("/")[2]
+    return name if name == _USER_DATA or name in SIDE_FILES else None
 
 
 def _named_by_loader(name: str) -> list[str]:

@@ -14,6 +14,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from answerd.answers.catalogue import Catalogue
+from answerd.answers.common_names import common_name
 from answerd.answers.emptied_disks import emptying_default
 from answerd.answers.gates import is_loader
 from answerd.answers.never_holds import never_holding
@@ -107,6 +108,9 @@ def of_documents(catalogue: Catalogue, at_each: Callable[[], None] = lambda: Non
                 (found.problems if is_problem else found.notes).add(sentence)
                 if machines:
                     found.machines[sentence].update(machines)
+    for sentence, is_problem, machines in _rows_named_in_common(catalogue):
+        (found.problems if is_problem else found.notes).add(sentence)
+        found.machines[sentence].update(machines)
     return found
 
 
@@ -137,6 +141,42 @@ def _judged_name(what: str, name: str) -> Iterator[Finding]:
         yield Finding(sentence, True, (name,))
     elif len(digits) in (_MAC_DIGITS - 1, _MAC_DIGITS + 1) and _is_hex(digits) and not digits.isdigit():
         yield Finding(f"{what}: has {len(digits)} hexadecimal digits; if it is to be a MAC address, that has 12")
+
+
+def _named_in_common(_: _Set, document: Document) -> Iterator[Finding]:
+    """A machine's name, or a member, that the requests of many machines carry. A ``match`` of the document narrows
+    which of them it claims, so it may be meant."""
+    if not document.content.readable or document.control.match:
+        return
+    if document.key.kind is Kind.MACHINE:
+        common = common_name(document.identity)
+        if common is not None and not document.is_named_like_an_alias:
+            yield Finding(
+                f"{document.key}: its name is {common.sent_by}, so it claims every machine that does: name it after "
+                "the machine's MAC address, serial number or UUID; for many machines write a group or a default",
+                common.is_sure,
+                (document.key.identifier,),
+            )
+    for member in document.control.members:
+        if (common := common_name(identity_of(member))) is not None:
+            yield Finding(
+                f'{document.key}: member "{brief(document.control.spelled(member))}" is {common.sent_by}, so the group claims every machine '
+                "that does: name the machine's MAC address, serial number or UUID; for many machines write a match",
+                common.is_sure,
+                (document.control.spelled(member),),
+            )
+
+
+def _rows_named_in_common(catalogue: Catalogue) -> Iterator[Finding]:
+    inventory = catalogue.inventory
+    for row in inventory.rows() if inventory is not None else ():
+        if row.id and inventory is not None and (common := common_name(identity_of(row.id))) is not None:
+            yield Finding(
+                f'{inventory.place(row)}: the id "{brief(row.id)}" is {common.sent_by}, so every machine that does is '
+                "taken for this one: give the row another id",
+                common.is_sure,
+                (row.name,),
+            )
 
 
 def unmet(catalogue: Catalogue, groups: Sequence[Document]) -> dict[Document, str]:
@@ -315,6 +355,7 @@ Rule = Callable[[_Set, Document], Iterator[Finding]]
 
 _RULES: Sequence[Rule] = (
     _name_like_an_address,
+    _named_in_common,
     _unused_group,
     _pattern_never_holds,
     _almost_a_control_key,

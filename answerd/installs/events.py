@@ -360,7 +360,7 @@ def _folds_from(fields: Mapping[str, Any]) -> dict[str, Any]:
         name: Label(
             tuple([texts[place][0] for place in last]), at, {texts[place][0]: before for place, before in earlier}
         )
-        for name, (last, at, earlier) in fields["labels"].items()
+        for name, (last, at, earlier) in fields.get("labels", {}).items()
     }
     return {"names": dict(texts), "folds": found, "ties": ties, "labels": labels}
 

@@ -148,7 +148,15 @@ class Asked:
 
     def values(self, label: str) -> list[str]:
         found = {"file": self.path[-1:], "segment": list(self.path), "path": ["/".join(self.path)] if self.path else []}
-        return [*found.get(label, []), *([self.query[label]] if label in self.query else [])]
+        sent = [*found.get(label, []), *([self.query[label]] if label in self.query else [])]
+        return [*sent, self.query[self.asking]] if label == "file" and self.asking else sent
+
+    @property
+    def asking(self) -> str:
+        """The parameter to which cloud-init added the file that it asks for; empty where there is none."""
+        is_nocloud = self.formats in (["yaml", "yml"], ["cfg"])
+        named = [label for label, value in self.query.items() if value in ("user-data", *SIDE_FILES)]
+        return named[-1] if named and is_nocloud else ""
 
     @property
     def identities(self) -> set[str]:
@@ -167,6 +175,8 @@ class Asked:
     def side_file(self) -> str:
         if self.formats not in (["yaml", "yml"], ["cfg"]):
             return ""
+        if self.asking:
+            return self.query[self.asking] if self.query[self.asking] in SIDE_FILES else ""
         return next((value for value in self.values("file") if value in SIDE_FILES), "")
 
 
@@ -310,7 +320,7 @@ def expected(docs: Sequence[Doc], asked: Asked) -> str:
         except (Unclaimed, MayBeClaimed):
             path = [*asked.path[:-1], "user-data"] if asked.path[-1:] and asked.path[-1] in SIDE_FILES else asked.path
             query = {
-                label: "user-data" if label == "file" and value in SIDE_FILES else value
+                label: "user-data" if label in ("file", asked.asking) and value in SIDE_FILES else value
                 for label, value in asked.query.items()
             }
             user_data = Oracle(docs, Asked(path, query)).selected()
@@ -464,7 +474,7 @@ def request_of(dice: Random) -> Asked:
         )
         path = (*directory, dice.choice(["CAFE", "default", "n1", "N-2", "grub.cfg", "grub.cfg-N-2", "rules.xml"]))
     labels = dice.choice([("h",), ("h", "serial"), ("h", "file"), ("serial", "file"), ("ip", "h"), ()])
-    values = ["n1", "n1", "n-2", "meta-data"]
+    values = ["n1", "n1", "n-2", "meta-data", "user-data"]
     return Asked(path, {label: dice.choice(ADDRESSES if label == "ip" else values) for label in labels})
 
 

@@ -33,7 +33,7 @@ from tests.support.disks import fill
 from tests.support.processes import killed_at_last
 from tests.support.replies import Reply, chunked, exchange, post, receive
 from tests.support.service import PROGRAM, Service, environment, run, write_tree
-from tests.support.stores import DATABASES, stored
+from tests.support.stores import DATABASES, STORES, stored
 from tests.support.terminals import new_terminal, read_until
 from tests.support.waiting import PATIENCE, wait_until
 
@@ -125,6 +125,21 @@ def test_no_token_is_shown_and_the_statuses_of_reports(serving: Callable[..., Se
     )
     assert b"node1 is installed" in history.stdout
     assert token.encode() not in history.stdout
+
+
+@pytest.mark.parametrize("store", STORES)
+def test_a_report_may_end_in_the_carriage_return_of_a_script_with_windows_line_ends(tmp_path: Path, store: str) -> None:
+    settings = stored(store, tmp_path, {"node1.ipxe": IPXE})
+    listening = {"SERVICE_CONSOLE_ADDR": "127.0.0.1:0", "SERVICE_ADMIN_TOKEN": CONSOLE_TOKEN}
+    with Running(**settings, **listening) as browser:
+        service = browser.service
+        report = url_in(service.send(sent("GET", "/ipxe/node1")).text)
+        for path in ("/copied%0D", "/copied%0d%0D", "%0D", "/installed%0D"):
+            assert service.send(sent("GET", f"{report}{path}")).text == "OK\n"
+            assert report.rpartition("/")[2] not in "".join(service.log)
+        service.wait_for_log("200 reported installed for node1")
+        for path in ("%0D/installed", "/installed%0A", "/inst%0Dalled"):
+            assert service.send(sent("GET", f"{report}{path}")).status == 404
 
 
 @pytest.mark.parametrize("count", [1, 2])
