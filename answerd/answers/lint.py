@@ -161,8 +161,8 @@ def _named_in_common(_: _Set, document: Document) -> Iterator[Finding]:
         if (common := common_name(identity_of(member))) is not None:
             spelled = document.control.spelled(member)
             yield Finding(
-                f'{document.key}: member "{brief(spelled)}" is {common.sent_by}, so the group claims every machine that '
-                "does: name the machine's MAC address, serial number or UUID; for many machines write a match",
+                f'{document.key}: member "{brief(spelled)}" is {common.sent_by}, so the group claims every machine '
+                "that does: name the machine's MAC address, serial number or UUID; for many machines write a match",
                 common.is_sure,
                 (spelled,),
             )
