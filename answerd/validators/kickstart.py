@@ -45,7 +45,7 @@ _COMMENT = re.compile(r"""(?:[^\\'"#]|\\.|'[^']*'|"(?:[^"\\]|\\.)*")*#""")
 
 _INCLUDE = re.compile(r"%(?:include|ksappend)")
 _INCLUDED = re.compile(r"^[ \t]*%(?:include|ksappend)\b", re.MULTILINE)
-_BEFORE = re.compile(r"^%pre(?![-\w])", re.MULTILINE)
+_BEFORE = re.compile(r"^[ \t]*%pre(?![-\w])", re.MULTILINE)
 _PACKAGES = re.compile(r"^%packages\b", re.MULTILINE)
 _SOURCE = "installation source, such as url (unless inst.repo or the boot medium gives one)"
 _NEEDED: Mapping[str, frozenset[str]] = {

@@ -173,7 +173,7 @@ VALID: list[tuple[str, str, str]] = [
     ("a kickstart whose group an included file may have", "ks",
      LAYOUT + "%include /tmp/a\nvolgroup a pv.01\nlogvol /a --vgname=b --name=c --size=9\n"),
     ("a kickstart whose group a script may make", "ks",
-     "%pre\na\n%end\n" + LAYOUT + "clearpart --all\nlogvol /a --vgname=b --name=c --size=9\n"),
+     "  %pre\na\n%end\n" + LAYOUT + "clearpart --all\nlogvol /a --vgname=b --name=c --size=9\n"),
     ("a kickstart with a user's hash as a word", "ks", KICKSTART + "user --name a --iscrypted --password $6$x$y\n"),
     ("iPXE", "ipxe", "#!ipxe\nboot http://127.0.0.1/\n"),
     ("iPXE of Windows line ends", "ipxe", "#!ipxe\r\nshell\r\n"),
