@@ -63,6 +63,7 @@ import os
 import shlex
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 from docopt import DocoptExit, docopt
 
@@ -141,22 +142,36 @@ def _named(arguments: Sequence[str]) -> tuple[str, Sequence[str]]:
 
 def parse(name: str, arguments: Sequence[str]) -> Arguments:
     """Return a command's arguments; ``arguments`` are those after its name. Raises `CommandError` for wrong ones."""
+    options = _before_dashes(arguments)
+    # docopt takes "--" itself for an argument.
+    literal = [_LITERAL + word for word in arguments[len(options) + 1 :]]
     try:
-        found = docopt(command(name).__doc__, [name, *arguments], False)
+        parsed = docopt(command(name).__doc__, [name, *options, *literal], False)
+        found = {part: _without_mark(value) for part, value in parsed.items()}
         # docopt adds the later values of an option that may be repeated once more for each usage that it has tried.
         once = {option: [*dict.fromkeys(value)] for option, value in found.items() if isinstance(value, list)}
         return {**found, **{option: values for option, values in once.items() if option.startswith("--")}}
     except DocoptExit:
         given = shlex.join([name, *arguments])
         known = [*options_of(name), *HELP_OPTIONS]
-        options = (argument.partition("=")[0] for argument in _before_dashes(arguments) if argument.startswith("-"))
+        words = (argument.partition("=")[0] for argument in options if argument.startswith("-"))
         # docopt takes an option for the beginning of a known one.
-        strange = [word for word in options if word != "-" and not any(option.startswith(word) for option in known)]
+        strange = [word for word in words if word != "-" and not any(option.startswith(word) for option in known)]
         unknown = strange[0] if strange else None
         wrong = f"answerd {given}: arguments are missing or wrong"
         reason = f"{unknown} is no option of answerd {name}" if unknown else wrong
         near = did_you_mean(unknown, known, shown=str) if unknown else ""
         raise CommandError(f"{reason}{near}; answerd {name} --help shows how it is called", WRONG_USAGE) from None
+
+
+_LITERAL = "\0"
+"""The mark of an argument after ``--``: no argument has this character, and docopt takes none with it for an option."""
+
+
+def _without_mark(value: Any) -> Any:
+    if isinstance(value, list):
+        return [word.removeprefix(_LITERAL) for word in value]
+    return value.removeprefix(_LITERAL) if isinstance(value, str) else value
 
 
 def _before_dashes(arguments: Sequence[str]) -> Sequence[str]:

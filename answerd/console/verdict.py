@@ -78,7 +78,7 @@ def verdict(seen: Seen, places: Places) -> Verdict:
     state = record["state"] if record is not None else State.NEW
     if contact is not None and (record is None or contact["at"] >= (record["since"] or "")):
         if contact["refused"] or contact["waits"]:
-            if state in OPENED_BY_ARM or state == State.CONFLICT:
+            if state in OPENED_BY_ARM:
                 return _of_held(seen, contact, state, places)
         elif contact["status"] >= ERRORS_FROM:
             return _of_error(seen, contact, places)

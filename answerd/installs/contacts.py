@@ -25,7 +25,7 @@ MOST_PENDING: Final = 2_048
 KEPT_SECONDS: Final = 60.0
 """How long a machine's last contact is on the disk before another one takes its place."""
 
-OPENED_BY_ARM: Final = frozenset({State.NEW.value, State.INSTALLED.value, State.EXHAUSTED.value})
+OPENED_BY_ARM: Final = frozenset({State.NEW.value, State.INSTALLED.value, State.EXHAUSTED.value, State.CONFLICT.value})
 """The states in which a machine that a gate refused waits for an operator."""
 
 _WAITING: Final = OPENED_BY_ARM - {State.INSTALLED.value}

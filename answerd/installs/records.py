@@ -749,7 +749,7 @@ class InstallMemory(Machines):
         attempt = [subject.attempt] if subject.attempt else []
         past = self._past_givings.get(subject.giving, NOBODY)
         names, left = named_by_report(self, subject.giving, subject.identity, given_at, attempt, row_of, past)
-        if word is not ReportKind.INSTALLED:  # it opens nothing that is closed, for whatever reason
+        if word is not ReportKind.INSTALLED:  # it opens nothing that is installed, for whatever reason
             names = {one: text for one, text in names.items() if self.state_of(one) is not State.INSTALLED}
         if self._along[subject.giving] >= MOST_NAMED:  # it says others each time
             names = {one: text for one, text in names.items() if one == subject.identity or one in self.by_identity}

@@ -62,6 +62,8 @@ _SETTINGS: dict[str, Any] = {
     "keepalives_count": 2,
     "tcp_user_timeout": 3000,
     "application_name": "answerd",
+    # The driver returns bytes for text from a database without an encoding (SQL_ASCII).
+    "client_encoding": "UTF8",
     # A pooler in transaction mode gives each transaction another server connection, which knows no prepared statement.
     "prepare_threshold": None,
 }

@@ -10,7 +10,7 @@ import ssl
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -20,7 +20,7 @@ import pytest
 
 from tests.support.bmcs import PASSWORD, USER, Certificate, Rack, Started, certificate, ipmi, redfish
 from tests.support.service import PROGRAM, Service, environment
-from tests.support.waiting import PATIENCE
+from tests.support.waiting import PATIENCE, wait_until
 
 CHECKOUT = Path(__file__).parents[2]
 REINSTALL, NETBOOT = CHECKOUT / "examples/power/reinstall", CHECKOUT / "examples/power/netboot.py"
@@ -290,6 +290,44 @@ def test_nobody_waits_where_no_machine_was_started(rack: Rack, operator: Mapping
     assert done.returncode not in (0, 3)
     assert "2 machines" not in done.stdout
     assert done.stderr.splitlines()[-1] == "armed still: answerd disarm web-01 web-02"
+
+
+def test_machines_that_are_chosen_by_their_state_are_followed_when_they_leave_it(
+    rack: Rack, operator: Mapping[str, str], tmp_path: Path
+) -> None:
+    write_table(tmp_path, {name: f"{name}-bmc" for name in MACS}, dict.fromkeys(MACS, "R12"))
+    put_ipmitool(tmp_path, rack.service, broken=["web-02"])  # the second start succeeds
+    subprocess.run(["answerd", "arm", "web-02"], env=operator, check=True)
+    asked = f"/ipxe?mac={MACS['web-02']}"
+    wait_until(lambda: "/report/" in rack.service.get(asked).text)
+    report = re.search(r"/report/\S+", rack.service.get(asked).text)
+    assert report is not None
+    assert rack.service.get(f"{report[0]}/failed").status == 200
+    done = reinstall(operator, "--state", "failed")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "switched-on").read_text().split() == ["web-02", "web-02"]
+    assert done.stdout.splitlines()[-1] == "1 machine: 1 installed"
+    assert "armed still" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("chosen", "status", "words"),
+    [
+        ((), 2, "choose machines of this service"),
+        (("--from", "http://127.0.0.1:1", "web-01"), 2, "choose machines of this service"),
+        (("--state", "failed"), 1, "there is no such machine"),
+    ],
+)
+def test_nothing_is_armed_where_no_machine_is_chosen(
+    rack: Rack, operator: Mapping[str, str], tmp_path: Path, chosen: Sequence[str], status: int, words: str
+) -> None:
+    write_table(tmp_path, {"web-01": "web-01-bmc"}, dict.fromkeys(MACS, "R12"))
+    put_ipmitool(tmp_path, rack.service, broken=[])
+    subprocess.run(["answerd", "disarm", "web-01"], env=operator, check=True)
+    done = reinstall(operator, *chosen)
+    assert (done.returncode, done.stdout) == (status, "")
+    assert words in done.stderr.splitlines()[-1]
+    assert not (tmp_path / "switched-on").exists()
 
 
 @pytest.mark.parametrize("example", [REINSTALL, NETBOOT])

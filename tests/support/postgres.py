@@ -129,10 +129,10 @@ class Cluster:
             )
         (self.data / "pg_hba.conf").write_text("hostssl all all 127.0.0.1/32 cert\n")
 
-    def database(self) -> str:
-        """Make an empty database; return its URL."""
+    def database(self, *options: str) -> str:
+        """Make an empty database; return its URL. ``options`` are createdb's."""
         name = f"answerd_{next(_names)}"
-        self._run("createdb", "-h", "127.0.0.1", "-p", str(self.port), "-U", "answerd", name)
+        self._run("createdb", "-h", "127.0.0.1", "-p", str(self.port), "-U", "answerd", *options, name)
         return f"postgresql://answerd@127.0.0.1:{self.port}/{name}"
 
     def _signal_all(self, number: signal.Signals) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from answerd.commands import NAMES, CommandError, command, documents, usage_of
 from answerd.commands.history import parse_document_name
 from answerd.commands.remote import AdminApi
 from answerd.identity import Kind
+from answerd.installs.sentences import command as command_for_shell
 from tests.support.service import write_tree
 from tests.support.shell import Shell
 
@@ -121,6 +123,33 @@ def test_a_wrong_command_line_is_status_2_and_one_line(shell: Shell, arguments: 
     [line] = done.err
     assert words in line
     assert not Path("new.db").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "part", "value"),
+    [
+        *((f"{name} -- -dash9 web-01", "ID", ["-dash9", "web-01"]) for name in ("arm", "disarm", "forget", "wait")),
+        ("installs --json -- -dash9", "ID", ["-dash9"]),
+        ("install --json -- --json", "ID", ["--json"]),
+        ("arm -- -- --state", "ID", ["--", "--state"]),
+        ("render --why -- -dash9", "<id>", "-dash9"),
+        ("history -- -dash9.ks", "KEY", "-dash9.ks"),
+        ("inventory -- add", "FILTER", ["add"]),
+        ("check -- -answers", "DIR", "-answers"),
+        ("validate-answer --format ks -- -", "FILE", "-"),
+    ],
+)
+def test_two_dashes_end_the_options_and_are_no_argument(arguments: str, part: str, value: str | list[str]) -> None:
+    name, *words = arguments.split()
+    assert cli.parse(name, words)[part] == value
+
+
+def test_the_order_that_a_refusal_prints_of_a_machine_with_a_dash_is_taken(shell: Shell) -> None:
+    write_tree(shell.place, {"answers/inventory.csv": "id,mac\n-dash9,52:54:00:00:00:10\n"})
+    shell.set(SERVICE_STORE="sqlite", SERVICE_DB_PATH="new.db")
+    assert shell("import", "answers").status == 0
+    done = shell(*shlex.split(command_for_shell("arm", ["-dash9"]))[1:])
+    assert (done.status, done.out) == (0, ["-dash9 armed"]), done.err
 
 
 # --- the store -------------------------------------------------------------------------------------------------------

@@ -267,6 +267,7 @@ def test_a_name_counts_where_one_of_both_has_no_hardware(
         (State.NEW, True),
         (State.INSTALLED, True),
         (State.EXHAUSTED, True),
+        (State.CONFLICT, True),
         (State.COPIED, False),  # it goes on from its disk, and nobody waits for an order
         (State.ARMED, False),
         (State.INSTALLING, False),
@@ -285,6 +286,7 @@ def test_who_waits_for_an_operator(state: State, waits: bool) -> None:
         (Held.REFUSED, State.INSTALLED, f"refused: {ARM}"),
         (Held.WAITS, State.NEW, f"waits: {ARM}"),
         (Held.WAITS, State.EXHAUSTED, f"waits: {ARM}"),
+        (Held.WAITS, State.CONFLICT, f"waits: {ARM}"),
         (Held.WAITS, State.INSTALLED, ARM),
         (Held.WAITS, State.ARMED, ARM),
         (Held.NOT, State.NEW, ARM),

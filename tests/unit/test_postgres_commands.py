@@ -58,6 +58,19 @@ def tree(directory: Path) -> dict[str, bytes]:
     return {str(path.relative_to(directory)): path.read_bytes() for path in directory.rglob("*") if path.is_file()}
 
 
+def test_a_database_without_an_encoding_gives_back_what_was_applied(cluster: Cluster, shell: Shell) -> None:
+    """SQL_ASCII is what initdb makes where the locale is C."""
+    made = cluster.database("-E", "SQL_ASCII", "-T", "template0", "--lc-collate=C", "--lc-ctype=C")
+    shell.set(SERVICE_STORE="postgres", SERVICE_DB_URL=made)
+    write_tree(shell.place / "rack", RACK)
+    done = shell("apply", "rack", "--note", "Büro → Halle")
+    assert done.status == 0, done.err
+    assert shell("export", "out").status == 0
+    assert tree(shell.place / "out") == tree(shell.place / "rack")
+    assert any("Büro → Halle" in line for line in shell("history").out)
+    assert shell("arm", "web-01").out == ["web-01 armed"]
+
+
 READING = (
     ["check"],
     ["render", "aa:bb:cc:dd:ee:01"],
