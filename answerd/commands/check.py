@@ -47,6 +47,7 @@ from answerd.installs.records import InstallMemory
 from answerd.short_texts import printable
 from answerd.store import Store, StoreError
 from answerd.store.files import FileStore
+from answerd.store.layout import looks_like_a_table
 from answerd.store.opening import install_rules, open_existing_states
 from answerd.store.states import Position
 
@@ -87,12 +88,14 @@ def _notes_of_states(store: Store, catalogue: Catalogue) -> Sequence[str]:
 
 
 def _misnamed_files(store: Store) -> Iterator[str]:
-    """Yield a note for each file that is no document because its extension is misspelled."""
+    """Yield a note for each file that was surely meant to be read: a table, or a document with a misspelled
+    extension."""
     if not isinstance(store, FileStore):
         return
-    for name in sorted(store.ignored):
-        meant = misspelled_extension(name)
-        if meant:
+    for name, reason in sorted(store.ignored.items()):
+        if looks_like_a_table(name):
+            yield f"file {printable(name)} is not read: {reason}"
+        elif meant := misspelled_extension(name):
             yield f"file {printable(name)} is no document: its extension is no format; did you mean .{meant}?"
 
 

@@ -8,9 +8,12 @@ from __future__ import annotations
 from answerd.documents import Key
 from answerd.formats import FORMATS, split_extension
 from answerd.identity import Kind, identifier_fault
-from answerd.inventory import DEFAULT_NAME, FORMAT, INVENTORY_FORMATS, file_of
+from answerd.inventory import COLUMNS, DEFAULT_NAME, FORMAT, INVENTORY_FORMATS, file_of
 
 _INVENTORIES = "inventory"
+
+_OF_TABLES = frozenset({*INVENTORY_FORMATS, "cvs", "ods", "tsv", "xls", "xlsm", "xlsx"})
+"""Extensions of tables and of what stands beside one; ``cvs`` is a misspelled ``csv``."""
 
 
 def counts(name: str) -> bool:
@@ -54,13 +57,21 @@ def key_of(name: str) -> Key | None:
     return Key(Kind.DEFAULT, "", extension) if owner.lower() == "default" else Key(Kind.MACHINE, owner, extension)
 
 
+def looks_like_a_table(name: str) -> bool:
+    """Return whether a file of this name, which has no key, looks like a table: by its extension, or because its name
+    begins like the inventory's, unless it is notes (``inventory.md``)."""
+    stem, _, extension = name.lower().rpartition("/")[2].rpartition(".")
+    return counts(name) and (extension in _OF_TABLES or (stem.startswith(_INVENTORIES) and extension != "md"))
+
+
 def ignored_reason(name: str) -> str:
     """Return why a file of this name, which has no key, is no document."""
     if name.endswith("~"):
         return "a name that ends in ~ is an editor's backup"
-    if kept_as := inventory_format(name):
-        what = "a table" if kept_as == FORMAT else "what the columns of a table mean"
-        return f"{what} is inventory.{kept_as} or inventory/NAME.{kept_as}"
+    if looks_like_a_table(name):
+        if inventory_format(name) == COLUMNS:
+            return f"what the columns of a table mean is inventory.{COLUMNS} or inventory/NAME.{COLUMNS}"
+        return f"a table is inventory.{FORMAT} or inventory/NAME.{FORMAT}, saved as CSV"
     return f"its extension is none of {', '.join(FORMATS)}"
 
 

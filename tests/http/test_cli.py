@@ -154,6 +154,39 @@ def test_check_names_what_is_broken_and_exits_1(tmp_path: Path) -> None:
     assert len(printed["problems"]) == 7
 
 
+def test_check_notes_tables_that_are_not_read(tmp_path: Path) -> None:
+    table = "a table is inventory.csv or inventory/NAME.csv, saved as CSV"
+    not_read = {
+        "Machines.CSV": table,
+        "assets.xls": table,
+        "groups/inventory.csv": table,
+        "groups/rack/lab.ods": table,
+        "inventory.csv.bak": table,
+        "inventory.cvs": table,
+        "inventory.ods": table,
+        "inventory.tsv": table,
+        "inventory.txt": table,
+        "inventory.xlsx": table,
+        "inventory/lab.xlsx": table,
+        "machines.columns": "what the columns of a table mean is inventory.columns or inventory/NAME.columns",
+    }
+    others = {
+        "inventory.csv": "id\nn1\n",
+        "inventory.columns": 'columns = { "id" = "id" }\n',
+        "inventory/site.CSV": "id\nn2\n",
+        "inventory.toml": "x = 1\n",
+        "inventory.csv~": "id\n",
+        ".inventory.csv.swp": "id\n",
+        "inventory.md": "notes\n",
+        "inventory/README.md": "notes\n",
+        "notes.txt": "notes\n",
+    }
+    write_tree(tmp_path, {**dict.fromkeys(not_read, "id\nn3\n"), **others})
+    done = run("check", "--json", SERVICE_ANSWERS_DIR=tmp_path)
+    notes = [note for note in json.loads(done.stdout)["notes"] if note.startswith("file ")]
+    assert notes == [f"file {name} is not read: {reason}" for name, reason in sorted(not_read.items())]
+
+
 VALID_TOML = b"""[global]
 keyboard = "fr"
 country = "fr"
