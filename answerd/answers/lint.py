@@ -22,7 +22,7 @@ from answerd.answers.sent_labels import SENT_LABELS, is_sent_by_itself
 from answerd.documents import Document
 from answerd.errors import MOST_PROBLEMS, AnswerError
 from answerd.facts import STATE
-from answerd.formats import ALL_EXTENSIONS, user_data
+from answerd.formats import ALIASES, ALL_EXTENSIONS, FORMATS, user_data
 from answerd.formats.control import CONTROL_KEYS
 from answerd.formats.family import line_and_column
 from answerd.formats.patterns import ComparedValues, form_under
@@ -136,6 +136,14 @@ def _name_like_an_address(_: _Set, document: Document) -> Iterator[Finding]:
     """A machine's name, or a member, that is almost a MAC address: it claims no machine."""
     if document.key.kind is Kind.MACHINE:
         yield from _judged_name(str(document.key), document.key.identifier)
+        stem, _, inner = document.key.identifier.rpartition(".")
+        if mac_digits(stem) is not None:
+            meant = ALIASES.get(inner.lower(), (inner.lower(),))[0]
+            extension = meant if meant in FORMATS else document.key.format
+            yield Finding(
+                f"{document.key}: its name goes on after the MAC address, so the machine does not get it: name the "
+                f"file {stem}.{extension}"
+            )
     elif document.key.kind is Kind.GROUP:
         for member in document.control.members:
             yield from _judged_name(f'{document.key}: member "{brief(member)}"', member)

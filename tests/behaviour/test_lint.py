@@ -57,6 +57,11 @@ NOTES: dict[str, tuple[Mapping[str, str], str]] = {
         "nothing is known to send 'zzyzx'",
     ),
     "PXELINUX's prefix": ({"01-98-fa-9b-50-d8-10.ks": "lang x\n"}, "name it 98-fa-9b-50-d8-10"),
+    "a preseed with two extensions": (
+        {"98-fa-9b-50-d8-10.preseed.cfg": "d-i a/b string c\n"},
+        "name the file 98-fa-9b-50-d8-10.preseed",
+    ),
+    "a name after a MAC address": ({"98-fa-9b-50-d8-10.lab.ks": "lang C\n"}, "name the file 98-fa-9b-50-d8-10.ks"),
     "a MAC address without separators and with a letter O": ({"98fa9b5Od810.toml": "x = 1\n"}, "write 0 or 1"),
     "a member with 11 digits": ({"groups/g.toml": 'members = ["98fa9b50d81"]\nx = 1\n'}, "11 hexadecimal digits"),
     "extend of what is no group": ({"node1.toml": 'extend = "nothing"\n'}, "did you mean extends?"),
@@ -126,7 +131,7 @@ def test_what_is_perhaps_not_meant_is_a_note(fleet: Fleet, documents: Mapping[st
 def test_what_is_meant_is_left_alone(fleet: Fleet, documents: Mapping[str, str]) -> None:
     report = fleet.write(documents).check()
     sentences = [*report.problems, *report.notes]
-    words = ("did you mean", "known to send", "write 0", "hexadecimal", "groups/", "CRLF")
+    words = ("did you mean", "known to send", "write 0", "hexadecimal", "groups/", "CRLF", "goes on")
     assert [sentence for sentence in sentences if any(word in sentence for word in words)] == []
 
 
