@@ -136,7 +136,7 @@ def _name_like_an_address(_: _Set, document: Document) -> Iterator[Finding]:
     """A machine's name, or a member, that is almost a MAC address: it claims no machine."""
     if document.key.kind is Kind.MACHINE:
         yield from _judged_name(str(document.key), document.key.identifier)
-        stem, _, inner = document.key.identifier.rpartition(".")
+        stem, _dot, inner = document.key.identifier.rpartition(".")
         if mac_digits(stem) is not None:
             meant = ALIASES.get(inner.lower(), (inner.lower(),))[0]
             extension = meant if meant in FORMATS else document.key.format
