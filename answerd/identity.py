@@ -52,6 +52,7 @@ _EUI_64: Final = re.compile(
 _INFINIBAND: Final = re.compile(r"[0-9A-Fa-f]{2}(?::[0-9A-Fa-f]{2}){19}|[0-9A-Fa-f]{2}(?:-[0-9A-Fa-f]{2}){19}")
 INFINIBAND_DIGITS: Final = 40
 """Hex digits of InfiniBand's 20 bytes."""
+_UUID_DIGITS: Final = 32
 _PORT_DIGITS: Final = 16
 """The last 8 of InfiniBand's 20 bytes are the port's own; those before are a queue pair's and the network's."""
 
@@ -237,6 +238,16 @@ def address_identity(text: str) -> str | None:
 def port_of(digits: str) -> str:
     """Return the digits by which a hardware address identifies its machine, given all of them."""
     return digits[-_PORT_DIGITS:] if len(digits) == INFINIBAND_DIGITS else digits
+
+
+def uuid_in_other_byte_order(identity: str) -> str | None:
+    """Return a UUID, in identity form, with the bytes of its first three fields reversed: firmware, loaders and tools
+    disagree about their order. None for what is no UUID, and for one that stays the same."""
+    if len(identity) != _UUID_DIGITS or not _HEX_DIGITS.fullmatch(identity):
+        return None
+    octets = bytes.fromhex(identity)
+    swapped = (octets[3::-1] + octets[5:3:-1] + octets[7:5:-1] + octets[8:]).hex()
+    return swapped if swapped != identity else None
 
 
 def spelled_address(text: str) -> str:

@@ -21,7 +21,7 @@ from answerd.answers.never_holds import never_holding
 from answerd.answers.sent_labels import SENT_LABELS, is_sent_by_itself
 from answerd.documents import Document
 from answerd.errors import MOST_PROBLEMS
-from answerd.formats import ALL_EXTENSIONS, user_data
+from answerd.formats import ALIASES, ALL_EXTENSIONS, FORMATS, user_data
 from answerd.formats.control import CONTROL_KEYS
 from answerd.formats.patterns import ComparedValues, form_under
 from answerd.identity import Kind, identity_of, mac_digits, normalize, without_pxelinux_prefix
@@ -57,6 +57,11 @@ _VERBS = "extends|members?|match|once|overlay|template|append|unset"
 _NO_COLON = re.compile(rf"^[ \t]*(?:#|//)[ \t]*answer[ \t]+({_VERBS})\b", re.MULTILINE)
 _NO_DIRECTIVE = re.compile(rf"^[ \t]*(?:#|//|<!--)[ \t]*answer:?[ \t]+({_VERBS})\b", re.MULTILINE)
 _KEYS = {"member": "members"}
+_SCRIPT_OF_WINDOWS = re.compile(
+    r"^(?:%(?:pre|post|pre-install|onerror|traceback)\b|[ \t]*\S+[ \t]+\S+/(?:early|late)_command\b)[^\n]*\r$",
+    re.MULTILINE,
+)
+"""The beginning of a script of a kickstart or preseed, in a line that ends in CRLF."""
 
 
 @dataclass(slots=True)
@@ -118,6 +123,14 @@ def _name_like_an_address(_: _Set, document: Document) -> Iterator[Finding]:
     """A machine's name, or a member, that is almost a MAC address: it claims no machine."""
     if document.key.kind is Kind.MACHINE:
         yield from _judged_name(str(document.key), document.key.identifier)
+        stem, _dot, inner = document.key.identifier.rpartition(".")
+        if mac_digits(stem) is not None:
+            meant = ALIASES.get(inner.lower(), (inner.lower(),))[0]
+            extension = meant if meant in FORMATS else document.key.format
+            yield Finding(
+                f"{document.key}: its name goes on after the MAC address, so the machine does not get it: name the "
+                f"file {stem}.{extension}"
+            )
     elif document.key.kind is Kind.GROUP:
         for member in document.control.members:
             yield from _judged_name(f'{document.key}: member "{brief(member)}"', member)
@@ -157,21 +170,25 @@ def _named_in_common(_: _Set, document: Document) -> Iterator[Finding]:
                 common.is_sure,
                 (document.key.identifier,),
             )
-    for member in document.control.members:
-        if (common := common_name(identity_of(member))) is not None:
-            spelled = document.control.spelled(member)
+    for identity in document.control.members:
+        if (common := common_name(identity)) is not None:
+            member = document.control.spelled(identity)
             yield Finding(
-                f'{document.key}: member "{brief(spelled)}" is {common.sent_by}, so the group claims every machine '
-                "that does: name the machine's MAC address, serial number or UUID; for many machines write a match",
+                f'{document.key}: member "{brief(member)}" is {common.sent_by}, so the group claims every machine that '
+                "does: name the machine's MAC address, serial number or UUID; for many machines write a match",
                 common.is_sure,
-                (spelled,),
+                (member,),
             )
 
 
 def _rows_named_in_common(catalogue: Catalogue) -> Iterator[Finding]:
+    """A row whose ``id`` the requests of many machines carry."""
     inventory = catalogue.inventory
-    for row in inventory.rows() if inventory is not None else ():
-        if row.id and inventory is not None and (common := common_name(identity_of(row.id))) is not None:
+    if inventory is None:
+        return
+    for row in inventory.rows():
+        common = common_name(identity_of(row.id)) if row.id else None
+        if common is not None:
             yield Finding(
                 f'{inventory.place(row)}: the id "{brief(row.id)}" is {common.sent_by}, so every machine that does is '
                 "taken for this one: give the row another id",
@@ -294,6 +311,17 @@ def _comment_of_no_effect(_: _Set, document: Document) -> Iterator[Finding]:
         yield Finding(f"{document.key}: line {line} is a comment and steers nothing: {remedy}")
 
 
+def _script_of_windows(_: _Set, document: Document) -> Iterator[Finding]:
+    """A script with Windows' line ends: a shell takes the carriage return for a part of the last word."""
+    text = document.text
+    if document.family.name == "text" and "\r" in text:
+        for line, _match in islice(with_lines(text, _SCRIPT_OF_WINDOWS.finditer(text)), 1):
+            yield Finding(
+                f"{document.key}: line {line} begins a script with Windows' line ends (CRLF), whose carriage returns a "
+                "shell takes for a part of each command: save the document with line feeds alone"
+            )
+
+
 def _is_hex(text: str) -> bool:
     return set(text) <= _HEX
 
@@ -363,6 +391,7 @@ _RULES: Sequence[Rule] = (
     _braces,
     _oversights_of_jinja,
     _comment_of_no_effect,
+    _script_of_windows,
     _hash_of_the_examples,
     _default_that_empties_disks,
 )

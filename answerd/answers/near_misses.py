@@ -19,7 +19,7 @@ from answerd.errors import AnswerError, CannotFill, NotClaimed
 from answerd.facts import Facts
 from answerd.formats import ALL_EXTENSIONS
 from answerd.formats.patterns import Criterion
-from answerd.identity import identity_of, is_mac
+from answerd.identity import identity_of, is_mac, uuid_in_other_byte_order
 from answerd.short_texts import brief, join_brief
 
 if TYPE_CHECKING:
@@ -102,10 +102,11 @@ def _why_no_default(request: SelectionRequest) -> str:
 def nearest_miss(catalogue: Catalogue, request: SelectionRequest) -> str | None:
     """Return the document that comes nearest to answering, and why it does not; None when nothing comes near.
 
-    Machine documents come before members of groups, in the order in which the request has its identities; then a
-    serial number that the path cuts, then a default.
+    Machine documents come before members of groups, in the order in which the request has its identities; then a UUID
+    in the other byte order, a serial number that the path cuts, and a default.
     """
-    misses = [*_refused(catalogue, request)] or [*_cut_at_slashes(catalogue, request)]
+    misses = [*_refused(catalogue, request)] or [*_in_other_byte_order(catalogue, request.facts)]
+    misses = misses or [*_cut_at_slashes(catalogue, request)]
     if not (misses or request.without_default):
         misses = list(_defaults(catalogue, request))
     if not misses:
@@ -156,6 +157,17 @@ def near_names(catalogue: Catalogue, facts: Facts) -> Iterator[str]:
     near = ((own, other, name) for own, other in nearly_known(catalogue, facts) for name in _known_as(catalogue, other))
     for own, other, name in islice(near, MOST_NEAR):
         yield f"{own} is none, but {other} is nearly the same: {name}"
+    yield from islice(_in_other_byte_order(catalogue, facts), MOST_NEAR)
+
+
+def _in_other_byte_order(catalogue: Catalogue, facts: Facts) -> Iterator[str]:
+    """Yield what is named by a UUID of the request with the bytes of its first three fields in the other order."""
+    for identity in _looked_for(facts):
+        other = uuid_in_other_byte_order(identity)
+        if other is not None:
+            sent = brief(facts.identities[identity])
+            for known in _known_as(catalogue, other):
+                yield f"{known} has the UUID that the request sends with its bytes in another order: write it as {sent}"
 
 
 def _known_as(catalogue: Catalogue, identity: str) -> Iterator[str]:

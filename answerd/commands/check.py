@@ -38,11 +38,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.causes import MOST_TOLD, Cause, causes, subject_of
 from answerd.answers.lint import misspelled_extension
+from answerd.answers.one_digit_off import is_named
 from answerd.answers.operator_names import notes_of_states
+from answerd.answers.passed_over import meant_for_a_machine
 from answerd.check import CheckReport, check, in_order
 from answerd.commands import Arguments
 from answerd.commands.documents import configured_sources, last_words, read_documents, settings
 from answerd.commands.terminal import coloured, counted, print_json, printable_line, progress
+from answerd.identity import identity_of
 from answerd.installs.records import InstallMemory
 from answerd.short_texts import printable
 from answerd.store import Store, StoreError
@@ -61,7 +64,7 @@ def run(arguments: Arguments) -> int:
     report = check(catalogue, progress=shown, sources=sources, strict=strict, words=words)
     problems = [*store.warnings(), *report.problems]
     of_states = () if arguments["DIR"] else _notes_of_states(store, catalogue)
-    notes = in_order([*report.notes, *_misnamed_files(store), *of_states])
+    notes = in_order([*report.notes, *_misnamed_files(store, catalogue), *of_states])
     hit = frozenset[str]().union(*(report.machines.get(problem, frozenset()) for problem in problems))
     if arguments["--json"]:
         machines = {problem: len(report.machines.get(problem, ())) for problem in problems}
@@ -87,16 +90,22 @@ def _notes_of_states(store: Store, catalogue: Catalogue) -> Sequence[str]:
     return [*notes_of_states(catalogue, memory)]
 
 
-def _misnamed_files(store: Store) -> Iterator[str]:
-    """Yield a note for each file that was surely meant to be read: a table, or a document with a misspelled
-    extension."""
+def _misnamed_files(store: Store, catalogue: Catalogue) -> Iterator[str]:
+    """Yield a note for each file that was surely meant to be read: a table, a document with a misspelled extension, or
+    one of a machine."""
     if not isinstance(store, FileStore):
         return
+
+    def is_machine(name: str) -> bool:
+        return is_named(catalogue, identity_of(name))
+
     for name, reason in sorted(store.ignored.items()):
         if looks_like_a_table(name):
             yield f"file {printable(name)} is not read: {reason}"
         elif meant := misspelled_extension(name):
             yield f"file {printable(name)} is no document: its extension is no format; did you mean .{meant}?"
+        elif sentence := meant_for_a_machine(name, is_machine):
+            yield sentence
 
 
 def _print(problems: list[str], notes: list[str], report: CheckReport, hit: int) -> None:

@@ -57,16 +57,34 @@ NOTES: dict[str, tuple[Mapping[str, str], str]] = {
         "nothing is known to send 'zzyzx'",
     ),
     "PXELINUX's prefix": ({"01-98-fa-9b-50-d8-10.ks": "lang x\n"}, "name it 98-fa-9b-50-d8-10"),
+    "a preseed with two extensions": (
+        {"98-fa-9b-50-d8-10.preseed.cfg": "d-i a/b string c\n"},
+        "name the file 98-fa-9b-50-d8-10.preseed",
+    ),
+    "a name after a MAC address": ({"98-fa-9b-50-d8-10.lab.ks": "lang C\n"}, "name the file 98-fa-9b-50-d8-10.ks"),
     "a MAC address without separators and with a letter O": ({"98fa9b5Od810.toml": "x = 1\n"}, "write 0 or 1"),
     "a member with 11 digits": ({"groups/g.toml": 'members = ["98fa9b50d81"]\nx = 1\n'}, "11 hexadecimal digits"),
     "extend of what is no group": ({"node1.toml": 'extend = "nothing"\n'}, "did you mean extends?"),
     "a part of a MAC address": ({"groups/g.ks": "# answer: match mac=52:54:00\nx\n"}, "for a part of one write *"),
     "no hexadecimal digit": ({"groups/g.ks": "# answer: match mac=52:54:OO:*\nx\n"}, "no other letters than a to f"),
     "an address with a prefix": ({"groups/g.ks": "# answer: match ip=10.0.0.7/8\nx\n"}, "compared as a text"),
+    "a kickstart's script with Windows' line ends": (
+        {"node1.ks": "lang C\r\n%post --log=/x\r\ncurl -O http://192.0.2.1/x\r\n%end\r\n%pre\r\n%end\r\n"},
+        "line 2 begins a script with Windows' line ends (CRLF)",
+    ),
+    "a preseed's script with Windows' line ends": (
+        {"groups/g.preseed": "d-i preseed/late_command string wget http://192.0.2.1/x\r\n"},
+        "line 1 begins a script with Windows' line ends (CRLF)",
+    ),
     "the hash of the examples": ({"node1.ks": "rootpw --iscrypted $6$EXAMPLE$x\n"}, "openssl passwd -6"),
 }
 
 SOUND: dict[str, Mapping[str, str]] = {
+    "scripts with line feeds, and Windows' line ends without scripts": {
+        "node1.ks": "lang C\r\n%packages\r\n%end\r\n",
+        "node2.ks": "%post\ntrue\n%end\n",
+        "node3.json": "{}\r\n",
+    },
     "labels that installers send": {
         "node1.toml": 'x = "{{ mac }} {{ dmi.system.serial }} {{ network_interfaces.3.mac }}"\n'
     },
@@ -113,7 +131,7 @@ def test_what_is_perhaps_not_meant_is_a_note(fleet: Fleet, documents: Mapping[st
 def test_what_is_meant_is_left_alone(fleet: Fleet, documents: Mapping[str, str]) -> None:
     report = fleet.write(documents).check()
     sentences = [*report.problems, *report.notes]
-    words = ("did you mean", "known to send", "write 0", "hexadecimal", "groups/")
+    words = ("did you mean", "known to send", "write 0", "hexadecimal", "groups/", "CRLF", "goes on")
     assert [sentence for sentence in sentences if any(word in sentence for word in words)] == []
 
 

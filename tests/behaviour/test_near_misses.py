@@ -101,6 +101,27 @@ def test_a_name_whose_slashes_are_those_of_the_path_is_near(fleet: Fleet, path: 
     assert fleet.text(prefix + whole.replace("/", "%2F"))
 
 
+@pytest.mark.parametrize(
+    ("files", "known"),
+    [
+        ({"4c4c4544-0051-3010-8053-b4c04f4a3132.ipxe": "#!ipxe\n"}, 'machine "4c4c4544-0051-3010-8053-b4c04f4a3132"'),
+        ({"4C4C454400513010-8053b4c04f4a3132.ks": "lang C\n"}, 'machine "4C4C454400513010-8053b4c04f4a3132" (ks)'),
+        ({"groups/g.ks": "# answer: member 4c4c4544-0051-3010-8053-b4c04f4a3132\n"}, 'a member of group "g" (ks)'),
+        ({"inventory.csv": "uuid\n4c4c4544-0051-3010-8053-b4c04f4a3132\n"}, "inventory.csv:2"),
+    ],
+)
+def test_a_uuid_in_the_other_byte_order_is_near_and_no_identity(
+    fleet: Fleet, files: dict[str, str], known: str
+) -> None:
+    fleet.write(files)
+    sent = "44454c4c-5100-1030-8053-b4c04f4a3132"
+    reason = refusal(fleet, f"/ipxe?uuid={sent}&x=44454c4c&y={'a' * 32}")
+    assert known in reason
+    assert f"has the UUID that the request sends with its bytes in another order: write it as {sent}" in reason
+    for other in ("44454c4c-0051-3010-8053-b4c04f4a3132", "44454c4c-5100-1030-5380-b4c04f4a3132"):
+        assert "another order" not in refusal(fleet, f"/ipxe?uuid={other}")
+
+
 def test_nothing_near_is_told_as_nothing(fleet: Fleet) -> None:
     fleet.write({"525400000001.toml": TOML})
     assert refusal(fleet, f"/proxmox?mac={MAC}") == f"no document claims mac={MAC}, and there is no default in toml"

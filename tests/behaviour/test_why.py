@@ -207,6 +207,18 @@ def test_a_mac_address_that_is_nearly_a_known_one_is_named(
     assert steps_under(fleet, "similar", f"/ks?mac={asked}") == expected
 
 
+@pytest.mark.parametrize("has_default", [False, True])
+def test_a_uuid_in_the_other_byte_order_is_named(fleet: Fleet, *, has_default: bool) -> None:
+    files = {"4c4c4544-0051-3010-8053-b4c04f4a3132.ks": "lang D\n"}
+    fleet.write(files | ({"default.ks": "lang C\n"} if has_default else {}))
+    sent = "44454c4c-5100-1030-8053-b4c04f4a3132"
+    assert steps_under(fleet, "similar", f"/ks?uuid={sent}") == [
+        'machine "4c4c4544-0051-3010-8053-b4c04f4a3132" (ks) has the UUID that the request sends with its bytes in '
+        f"another order: write it as {sent}"
+    ]
+    assert steps_under(fleet, "similar", "/ks?uuid=4c4c4544-0051-3010-8053-b4c04f4a3132") == []
+
+
 def test_the_state_of_an_install_is_said_to_be_assumed() -> None:
     raw = [RawDocument(key_of("default.ks"), "# answer: once\nlang C\n")]
     catalogue = Catalogue(has_states=True).changed(raw)

@@ -187,6 +187,36 @@ def test_check_notes_tables_that_are_not_read(tmp_path: Path) -> None:
     assert notes == [f"file {name} is not read: {reason}" for name, reason in sorted(not_read.items())]
 
 
+def test_check_notes_files_of_machines_that_are_no_documents(tmp_path: Path) -> None:
+    mac, other = "98-fa-9b-50-d8-10", "98fa.9b50.d811"
+    made_up = "cloud-init gets a made-up meta-data: for one of your own write a document whose match names file"
+    meant = [
+        ("98fa9b50d812", "98fa9b50d812", "it has no extension: give it that of its format"),
+        (mac, f"{mac}.ks.txt", f"name it {mac}.ks"),
+        (mac, f"{mac}.kickstart", f"name it {mac}.ks"),
+        (mac, f"{mac}.pre", f"name it {mac}.preseed"),
+        (mac, f"{mac}.bu", f"translate it with butane, as {mac}.ign"),
+        (mac, f"{mac}.toml.j2", f"name it {mac}.toml"),
+        (mac, f"{mac}/user-data", f"name it {mac}/user-data.yaml"),
+        (mac, f"{mac}/meta-data", made_up),
+        (other, f"{other}.autoinstall", f"name it {other}.yaml"),
+        ("web-01", "web-01.kickstart", "name it web-01.ks"),
+        ("web_02", "web_02.ks.txt", "name it web_02.ks"),
+        ("web-03", "web-03/user-data", "name it web-03/user-data.yaml"),
+    ]
+    others = [
+        *(f"{mac}.txt", f"{mac}.md", f"{mac}.ks.bak", f"{mac}/notes.txt", f"{mac}/more/user-data"),
+        *("nobody.kickstart", "nobody/user-data", "user-data", "groups/web-01.kickstart", "web-01.txt"),
+    ]
+    documents = {"inventory.csv": "id\nweb-02\n", "web-03.ks": "lang C\n", "groups/g.ks": "# answer: member web-01\n"}
+    write_tree(tmp_path, {**dict.fromkeys([*(name for _, name, _ in meant), *others], "x\n"), **documents})
+    done = run("check", "--json", SERVICE_ANSWERS_DIR=tmp_path)
+    notes = [note for note in json.loads(done.stdout)["notes"] if note.startswith("file ")]
+    assert sorted(notes) == sorted(
+        f"file {name} is no document, so machine {machine} does not get it: {remedy}" for machine, name, remedy in meant
+    )
+
+
 VALID_TOML = b"""[global]
 keyboard = "fr"
 country = "fr"
