@@ -126,3 +126,21 @@ def test_an_order_to_the_name_of_a_document_is_used_up_by_the_machine_that_it_le
         assert at(order, "--state", "installed")[0] == 0
         assert at.states() == {"web-01": state}
     wait_until(lambda: at.given(f"host=web-01&mac={A}", "/ks"))
+
+
+def test_a_row_that_loses_the_address_that_it_was_installed_with_keeps_its_history(site: Callable[..., Site]) -> None:
+    at = site(f"web-02,{B},", f"web-03,{C},")
+
+    def history(name: str) -> list[str]:
+        return [one["event"] for one in json.loads(at("install", name, "--json")[1])["events"]]
+
+    at.report(at.given(f"mac={B}&serial=SERIALX"))
+    at.report(at.given(f"mac={C}"))
+    wait_until(lambda: history("web-02") == ["given", "installed"])
+    at.table(f"web-02,{A},SERIALX", f"web-03,{C},", f"web-04,{B},")
+    assert history("web-02") == ["given", "installed"]
+    assert at("arm", "web-02")[0] == 0
+    wait_until(lambda: at.given(f"mac={A}&serial=SERIALX"))
+    wait_until(lambda: history("web-02") == ["given", "installed", "armed", "given"])
+    assert history("web-03") == ["given", "installed"]
+    assert history("web-04") == ["given", "installed"], "what happened to its card"
