@@ -102,9 +102,11 @@ def machine_of_row(catalogue: Catalogue, memory: InstallMemory, row: Row) -> Mac
 
 
 def _machine_of(catalogue: Catalogue, memory: InstallMemory, identity: str, typed: str) -> Machine:
-    """Return the machine without a row that an identity is of: what is tied to it, without what a row has."""
+    """Return the machine without a row that an identity is of: what is tied to it, without what a row has. With a name
+    is the hardware that was given or refused under it last: an order to the name was given before any hardware asked
+    under it, and what comes of the order is seen by that."""
     ties, find = memory.ties, row_finder(catalogue)
-    found = {identity: None}
+    found = {identity: None, **dict.fromkeys(one for one in _under(memory, identity) if find(one) is None)}
     for one in [*ties.tied(identity)]:
         if find(one) is None:
             found[one] = None
@@ -116,7 +118,17 @@ def _machine_of(catalogue: Catalogue, memory: InstallMemory, identity: str, type
     if not name or own in found or find(own) is not None:  # it is none, or is that of a row now
         other = name if own in found else memory.title_of(identity)
         name = next(filter(None, map(partial(_spelled, catalogue), found)), other)
+    elif identity in _under(memory, own):
+        found[own] = None
     return Machine(name, ties.named(found), None, typed)
+
+
+def _under(memory: InstallMemory, name: str) -> list[str]:
+    """Return what was given or refused last under a name that has a state of its own, and is called so still."""
+    held, label = memory.by_identity, memory.labels.get(name)
+    if label is None or name not in held or memory.ties.texts.get(name, NAME)[:1] != NAME:
+        return []
+    return [one for one in label.last if one in held and identity_of(held[one].record.name) == name]
 
 
 def _spelled(catalogue: Catalogue, identity: str) -> str:
@@ -206,8 +218,9 @@ def machines_with_state(catalogue: Catalogue, memory: InstallMemory) -> Iterator
         seen.update(machine.names)
         if _is_shown_with_a_row(memory, find, machine.names):
             continue
-        texts = memory.ties.texts
-        yield machine._replace(typed=texts.get(identity, NAME + identity)[1:])
+        typed = memory.ties.texts.get(identity, NAME + identity)
+        typed = next((text for text in machine.names.values() if text[0] == NAME), typed)
+        yield machine._replace(typed=typed[1:])
 
 
 def _is_shown_with_a_row(memory: InstallMemory, find: RowOf, names: Names) -> bool:

@@ -164,7 +164,7 @@ def _happened(store: Store, wanted: HistoryFilter) -> tuple[list[Happened], Mapp
     if states is not None:
         memory, _ = states.catch_up(memory, Position())
     names = names_of_machine(catalogue, memory, wanted.identifier)
-    events = states.history(names) if states is not None else []
+    events = states.history(names, memory.beside(names)) if states is not None else []
     return machine_history(store, wanted, names, events, catalogue), catalogue.columns
 
 

@@ -389,7 +389,8 @@ def print_install(arguments: Arguments) -> int:
         raise CommandError(f"no record, row, document or member is called {name}, and it is no MAC address")
     remembered, contacts = machine.seen_in(installs.memory), ContactIndex(installs.store.contacts())
     record = record_as_json(remembered, installs.now, installs.memory.rules)
-    record["events"] = [event_as_json(event) for event in installs.store.history(remembered.names)]
+    events = installs.store.history(remembered.names, installs.memory.beside(remembered.names))
+    record["events"] = [event_as_json(event) for event in events]
     contact = contacts.of(record)
     record = contacts.shown_with(record)
     record["last_contact"] = contact_as_json(contact) if contact is not None else None

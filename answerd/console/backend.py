@@ -176,7 +176,8 @@ class Installs:
         if remembered.record.state is State.NEW and not remembered.record.heard:
             return None
         try:
-            events = in_thread(self._live.store.history, remembered.names)
+            beside = self._memory().beside(remembered.names)
+            events = in_thread(self._live.store.history, remembered.names, beside)
         except StoreError:
             events = []
         fields = record_as_json(remembered, self._live.now(), self._live.rules)

@@ -436,6 +436,15 @@ class InstallMemory(Machines):
             record, fold = record._replace(heard=heard), fold._replace(group=group)
         return Remembered(record._replace(name=name), fold, names, parts)
 
+    def beside(self, identities: Iterable[str]) -> list[str]:
+        """Return what came with some identities, and what was given to them named: events that name them may be stored
+        under these."""
+        found: dict[str, None] = {}
+        for identity in identities:
+            found.update(dict.fromkeys(self.ties.tied(identity)))
+            found.update((one, None) for start in self.fold(identity).starts for one in start.names)
+        return [*found]
+
     def intersection(self, identities: Collection[str]) -> set[str]:
         return self.by_identity.keys() & identities
 

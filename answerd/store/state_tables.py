@@ -10,7 +10,7 @@ has in the database that nodes share: null where it is not delivered yet, 0 wher
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Set
 from typing import Any, NamedTuple
 
 import peewee
@@ -197,9 +197,12 @@ def audited_in(database: peewee.Database) -> list[Event]:
     return [event for event in found if event is not None]
 
 
-def history_of(database: peewee.Database, identities: Iterable[str]) -> list[Event]:
-    """Return the events of a machine that are shown, oldest first. ``identities`` are those that are shown as it."""
-    events = events_of(database, identities)
+def history_of(database: peewee.Database, identities: Collection[str], beside: Iterable[str] = ()) -> list[Event]:
+    """Return the events of a machine that are shown, oldest first. ``identities`` are those that are shown as it; what
+    names one of them may be stored under others ``beside`` them: a row may have lost the address that it had then."""
+    own = {*identities}
+    found = events_of(database, [*identities, *beside])
+    events = [event for event in found if event.record in own or not own.isdisjoint(event.names)]
     forgotten = max((at for at, event in enumerate(events) if event.kind is Kind.FORGOTTEN), default=-1)
     shown = [event for event in events[forgotten + 1 :] if event.kind not in NOT_SHOWN]
     if forgotten >= 0:  # a late report about what was forgotten names nobody

@@ -12,7 +12,7 @@ from __future__ import annotations
 import secrets
 import sqlite3
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -122,10 +122,11 @@ class States(ABC):
     def reading(self) -> AbstractContextManager[peewee.Database]:
         """A connection for the time of a block."""
 
-    def history(self, identities: Iterable[str]) -> list[Event]:
-        """Return the events of the machine that has some identities, oldest first."""
+    def history(self, identities: Collection[str], beside: Iterable[str] = ()) -> list[Event]:
+        """Return the events of the machine that has some identities, oldest first. ``beside`` are others under which
+        they may be stored (`InstallMemory.beside`)."""
         with self.reading() as database:
-            return history_of(database, identities)
+            return history_of(database, identities, beside)
 
     @abstractmethod
     def note_audited(self, event: Event) -> None:

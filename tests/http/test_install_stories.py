@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -25,9 +26,10 @@ A, B, C = "98:fa:9b:00:00:0a", "98:fa:9b:00:00:0b", "98:fa:9b:00:00:0c"
 class Site:
     """A service, its table, and the commands of its operator."""
 
-    def __init__(self, store: str, directory: Path, *rows: str) -> None:
+    def __init__(self, store: str, directory: Path, *rows: str, files: Mapping[str, str]) -> None:
         self.store, self.answers, self.tables = store, directory / "answers", 0
-        self.settings: dict[str, Any] = stored(store, directory, DOCUMENTS | {"inventory.csv": self._table(rows)})
+        documents = {**DOCUMENTS, "inventory.csv": self._table(rows), **files}
+        self.settings: dict[str, Any] = stored(store, directory, documents)
         self.service = self._started()
 
     def _started(self) -> Service:
@@ -81,8 +83,8 @@ def site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[..
     """Starts a site with some rows, on each store in turn."""
     started: list[Site] = []
 
-    def start(*rows: str) -> Site:
-        started.append(Site(request.param, tmp_path, *rows))
+    def start(*rows: str, files: Mapping[str, str] = MappingProxyType({})) -> Site:
+        started.append(Site(request.param, tmp_path, *rows, files=files))
         return started[-1]
 
     yield start
@@ -103,8 +105,42 @@ def test_a_former_name_refuses_also_after_a_restart_where_its_events_became_a_su
         at.report(url, "progress", f"message={number}{'+copying' * 60}".encode())
     at.report(url)
     at.table(f"web-01,{C},")
-    for is_again in (False, True):
-        if is_again:
+    for is_restarted in (False, True):
+        if is_restarted:
             at.restart()
         assert "web-01 was installed" in at.ask(f"mac={C}").text
         assert "web-01 will be refused: it was installed on MAC address" in at("check")[1]
+
+
+def test_an_order_to_the_name_of_a_document_is_used_up_by_the_machine_that_it_let_in(site: Callable[..., Site]) -> None:
+    at = site(files={"web-01.ks": "# answer: once\n{{ report }}\n"})
+    for _ in range(2):
+        assert at("arm", "web-01")[0] == 0
+        assert at.states() == {"web-01": "armed"}
+        wait_until(lambda: at.given(f"host=web-01&mac={A}", "/ks"))
+        assert at.states() == {"web-01": "installing"}
+        at.report(at.given(f"host=web-01&mac={A}", "/ks"))
+        assert at("wait", "web-01", "--timeout", "2")[0] == 0
+        assert at.states() == {"web-01": "installed"}
+    for order, state in (("disarm", "installed"), ("arm", "armed")):
+        assert at(order, "--state", "installed")[0] == 0
+        assert at.states() == {"web-01": state}
+    wait_until(lambda: at.given(f"host=web-01&mac={A}", "/ks"))
+
+
+def test_a_row_that_loses_the_address_that_it_was_installed_with_keeps_its_history(site: Callable[..., Site]) -> None:
+    at = site(f"web-02,{B},", f"web-03,{C},")
+
+    def history(name: str) -> list[str]:
+        return [one["event"] for one in json.loads(at("install", name, "--json")[1])["events"]]
+
+    at.report(at.given(f"mac={B}&serial=SERIALX"))
+    at.report(at.given(f"mac={C}"))
+    wait_until(lambda: history("web-02") == ["given", "installed"])
+    at.table(f"web-02,{A},SERIALX", f"web-03,{C},", f"web-04,{B},")
+    assert history("web-02") == ["given", "installed"]
+    assert at("arm", "web-02")[0] == 0
+    wait_until(lambda: at.given(f"mac={A}&serial=SERIALX"))
+    wait_until(lambda: history("web-02") == ["given", "installed", "armed", "given"])
+    assert history("web-03") == ["given", "installed"]
+    assert history("web-04") == ["given", "installed"], "what happened to its card"

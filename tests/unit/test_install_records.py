@@ -213,6 +213,17 @@ def test_a_serial_that_came_with_the_addresses_of_two_rows_denotes_neither(site:
     assert site.ask(f"{B}&serial=R9XXX1")
 
 
+def test_a_second_machine_with_the_serial_of_an_installed_one_is_let_in_by_its_order(site: Site) -> None:
+    """It may be the first one with another card."""
+    site.table(f"web-1,{MAC_A},", f"web-2,{MAC_B},")
+    site.done(f"{A}&serial=R9XXX1")
+    assert site.ask(f"{B}&serial=R9XXX1") == ""
+    assert site.states()["web-2"] is State.INSTALLED
+    site.order("web-2")
+    assert site.ask(f"{B}&serial=R9XXX1")
+    assert site.ask(f"{A}&serial=R9XXX1") == ""
+
+
 # --- bounds ----------------------------------------------------------------------------------------------------------
 
 

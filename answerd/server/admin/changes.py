@@ -150,8 +150,9 @@ class ChangeHandlers:
         """Return what a filter lets through: of a machine also the changes of its row, and its orders."""
         if wanted.kind is not Kind.MACHINE or wanted.identifier is None:
             return [Happened(entry.at, entry) for entry in self.store.history(wanted)]
-        names = names_of_machine(catalogue, self._memory(), wanted.identifier)
-        events = self._installs.store.history(names) if self._installs is not None else []
+        memory = self._memory()
+        names = names_of_machine(catalogue, memory, wanted.identifier)
+        events = self._installs.store.history(names, memory.beside(names)) if self._installs is not None else []
         return machine_history(self.store, wanted, names, events, catalogue)
 
     def audit(self) -> bottle.HTTPResponse:

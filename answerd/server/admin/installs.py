@@ -121,8 +121,9 @@ class InstallHandlers:
         return json_response(OK, {"installs": shown, "unknown": found.unknown})
 
     def one(self, install: str) -> bottle.HTTPResponse:
-        remembered = self._machine(install).seen_in(self._installs.current())
-        events = in_thread(self._installs.store.history, remembered.names)
+        memory = self._installs.current()
+        remembered = self._machine(install).seen_in(memory)
+        events = in_thread(self._installs.store.history, remembered.names, memory.beside(remembered.names))
         note_outcome(f"install of {shown_name(remembered.record.name)}")
         shown = {**self._as_json(remembered), "events": [event_as_json(event) for event in events]}
         contacts = ContactIndex(in_thread(self._installs.store.contacts))
