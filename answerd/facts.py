@@ -563,7 +563,7 @@ class Facts:
     def _file_in_query(self) -> str | None:
         """The file that cloud-init asks an endpoint of YAML or ``cfg`` for in the query: it adds the name to the end of
         a URL that has one, whatever its last parameter is called."""
-        if not self.parameters or self.extensions not in _OF_NOCLOUD:
+        if not self.parameters or self.extensions not in _OF_NOCLOUD or _nocloud_file(self.path.segments[-1]):
             return None
         return next(filter(None, (_nocloud_file(value) for _, value in reversed(self.parameters))), None)
 

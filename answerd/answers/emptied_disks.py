@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from answerd.answers.catalogue import Catalogue
@@ -96,17 +96,21 @@ def emptying_default(catalogue: Catalogue, columns: Collection[str], document: D
     try:
         group = catalogue.extended_by(document)
         layers = (*(catalogue.chain(group) if group is not None else ()), document)
-        if any(one.control.once is not None for one in (*layers, *loaders, *overlays)):
-            return None
-        for stack in (layers, *((*layers, overlay) for overlay in overlays if _may_empty(overlay, columns))):
+    except AnswerError:  # it is a problem of its own
+        return None
+    if any(one.control.once is not None for one in (*layers, *loaders, *overlays)):
+        return None
+    for stack in (layers, *((*layers, overlay) for overlay in overlays if _may_empty(overlay, columns))):
+        try:
             order = _order(stack)
-            if order and not _needs_row(prepared_answer(stack, may_be_blank=True).labels(), document, columns):
-                return (
-                    f"{document.key}: {order}, so it empties the disks of machines that nothing else claims: let a "
-                    "group claim those that are meant, or write once armed"
-                )
-    except (AnswerError, MergeError):  # it is a problem of its own
-        pass
+            needs_row = order and _needs_row(prepared_answer(stack, may_be_blank=True).labels(), document, columns)
+        except (AnswerError, MergeError):  # it is a problem of its own
+            continue
+        if order and not needs_row:
+            return (
+                f"{document.key}: {order}, so it empties the disks of machines that nothing else claims: let a group "
+                "claim those that are meant, or write once armed"
+            )
     return None
 
 
@@ -151,5 +155,15 @@ def _order(layers: Layers) -> str | None:
 def _leaves(layers: Layers) -> list[tuple[Leaf, str]]:
     """Return the values of an answer, each with the line that patterns are for. Raises `MergeError`."""
     if layers[-1].family.name == "text":
-        return [(leaf, leaf.text) for leaf in merged_leaves(layers)]
+        return [(leaf, leaf.text) for leaf in _outside_of_scripts(merged_leaves(layers))]
     return [(leaf, _POSITION.sub("", f"{'.'.join(leaf.path)}: {leaf.text.strip()}")) for leaf in merged_leaves(layers)]
+
+
+def _outside_of_scripts(leaves: Iterable[Leaf]) -> Iterator[Leaf]:
+    """Yield the lines of a text that are not in a section of a kickstart, such as ``%post``."""
+    is_script = False
+    for leaf in leaves:
+        if leaf.text.startswith("%"):
+            is_script = not leaf.text.startswith(("%end", "%include", "%ksappend"))
+        elif not is_script:
+            yield leaf

@@ -24,7 +24,7 @@ from answerd.errors import MOST_PROBLEMS
 from answerd.formats import ALIASES, ALL_EXTENSIONS, FORMATS, user_data
 from answerd.formats.control import CONTROL_KEYS
 from answerd.formats.patterns import ComparedValues, form_under
-from answerd.identity import Kind, identity_of, mac_digits, normalize, without_pxelinux_prefix
+from answerd.identity import Kind, address_identity, identity_of, mac_digits, normalize, without_pxelinux_prefix
 from answerd.short_texts import brief, with_lines
 from answerd.suggestion import did_you_mean, differs_by_one
 
@@ -124,7 +124,7 @@ def _name_like_an_address(_: _Set, document: Document) -> Iterator[Finding]:
     if document.key.kind is Kind.MACHINE:
         yield from _judged_name(str(document.key), document.key.identifier)
         stem, _dot, inner = document.key.identifier.rpartition(".")
-        if mac_digits(stem) is not None:
+        if mac_digits(stem) is not None and address_identity(document.key.identifier) is None:
             meant = ALIASES.get(inner.lower(), (inner.lower(),))[0]
             extension = meant if meant in FORMATS else document.key.format
             yield Finding(

@@ -43,7 +43,10 @@ def meant_for_a_machine(name: str, is_named: Callable[[str], bool]) -> str | Non
         remedy = f"cloud-init gets a made-up {file}: for one of your own write a document whose match names file"
         return _sentence(name, directory, remedy)
     stem, meant = _read(file)
-    return _sentence(name, directory, _remedy(file, f"{directory}/{stem or file}.{meant}")) if meant else None
+    if meant is None:
+        return None
+    better = f"{directory}/{stem or file.partition('.')[0]}.{meant}"
+    return _sentence(name, directory, _remedy(file, better))
 
 
 def _beside_others(file: str, is_named: Callable[[str], bool]) -> str | None:

@@ -896,6 +896,8 @@ def oversights(text: str) -> Iterator[tuple[int, str]]:
 def _joined_lines(environment: _Environment, text: str) -> Iterator[tuple[int, str]]:
     """Yield the lines with a text that end in a statement, whose line end goes with it, where another line follows."""
     has_text, joined = False, 0
+    opened: list[tuple[bool, bool]] = []  # whether a text was before a block, and is in one of its earlier branches
+    words: list[str] = []
     for line, kind, sign in environment.lexer.tokeniter(text, None):
         if joined and kind not in ("whitespace", "block_begin") and not sign.startswith("\n"):
             yield joined, "ends in a statement, so Jinja joins the next line to it: write +%} to keep the line end"
@@ -905,9 +907,24 @@ def _joined_lines(environment: _Environment, text: str) -> Iterator[tuple[int, s
             has_text = bool(rest.strip()) or (has_text and not ends)
         elif kind == "variable_begin":
             has_text = True
-        elif kind in ("block_end", "raw_end") and sign.endswith("\n"):
-            joined = line if has_text and sign.endswith("%}\n") and not sign.startswith(("-", "+")) else 0
-            has_text = False
+        elif kind == "block_begin":
+            words = []
+        elif kind in ("name", "operator"):
+            words.append(sign)
+        elif kind in ("block_end", "raw_end"):
+            word = words[0] if words and kind == "block_end" else ""
+            if word in ("if", "for", "macro") or (word == "set" and "=" not in words):
+                opened.append((has_text, False))
+            elif opened and word in ("elif", "else"):
+                before, earlier = opened.pop()
+                opened.append((before, earlier or has_text))
+                has_text = before
+            elif opened and word.startswith("end"):
+                before, earlier = opened.pop()
+                has_text = before if word in ("endmacro", "endset") else has_text or earlier
+            if sign.endswith("\n"):
+                joined = line if has_text and sign.endswith("%}\n") and not sign.startswith(("-", "+")) else 0
+                has_text = False
 
 
 def _texts_compared_with_numbers(parsed: nodes.Template) -> Iterator[tuple[int, str]]:

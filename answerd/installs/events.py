@@ -256,7 +256,14 @@ def _newest_labels(events: list[Event]) -> dict[str, Label]:
             join_label(found, name, label)
         if event.label and event.kind is not Kind.SUMMARY:
             note_label(found, event.label, event.names, event.at)
-    return dict(sorted(found.items(), key=lambda one: (one[1].at, one[0]), reverse=True)[:_MOST_LABELS])
+    kept: dict[str, Label] = {}
+    room = _MOST_LABELLED
+    for name, label in sorted(found.items(), key=lambda one: (one[1].at, one[0]), reverse=True):
+        room -= len(label.last) + len(label.earlier)
+        if room < 0 and kept:
+            break
+        kept[name] = label
+    return kept
 
 
 _MOST_FOLDS: Final = 8
@@ -265,8 +272,8 @@ _MOST_FOLDS: Final = 8
 _MOST_TIED: Final = 256
 """Identities in the requests that a summary keeps."""
 
-_MOST_LABELS: Final = 32
-"""Names of one machine that a summary keeps."""
+_MOST_LABELLED: Final = 256
+"""Identities under the names that a summary keeps."""
 
 
 # --- as JSON ---------------------------------------------------------------------------------------------------------

@@ -154,7 +154,7 @@ def records(text: str, syntax: Syntax, at: int = 0, line: int = 1, columns: Sequ
         line, end = begun + len(taken), taken[-1].end(1)
         if end - start > LONGEST_ROW:
             raise UnreadableError(begun, _TOO_LONG)
-        if any(cell.strip(_BLANKS) for cell in cells):
+        if any(map(str.strip, cells)):
             yield CsvRecord(begun, start, end)
 
 

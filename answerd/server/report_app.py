@@ -5,7 +5,6 @@ Rules: docs/install-once.md#reports.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import NamedTuple
 from urllib.parse import unquote_to_bytes
@@ -36,8 +35,6 @@ many as each connection may hold (`answerd.server.admission.SHARE`), so a report
 
 _DONE = "OK\n"
 _MOST_SEGMENTS = 3
-_CARRIAGE_RETURN = re.compile(r"(?:%0D)+\Z", re.IGNORECASE)
-"""What curl sends at the end of a URL that ends a line of a script with Windows' line ends."""
 
 
 class ReportReply(NamedTuple):
@@ -130,10 +127,13 @@ def _read_path(path: str, key: bytes) -> _Path:
 
 
 def _segments(path: str) -> Sequence[str]:
-    """Return the decoded segments of a path, without carriage returns at its end; the first in lower case."""
+    """Return the decoded segments of a path; the first in lower case. Carriage returns at its end are left out: curl
+    sends them at the end of a line of a script with Windows' line ends."""
     segments = [
         unquote_to_bytes(piece.encode("latin-1", "replace")).decode("utf-8", "replace")
-        for piece in _CARRIAGE_RETURN.sub("", path).split("/", 10)
+        for piece in path.split("/", 10)
         if piece
     ]
+    if segments and segments[-1].endswith("\r"):
+        segments[-1:] = filter(None, [segments[-1].rstrip("\r")])
     return [segments[0].lower(), *segments[1:]] if segments else []

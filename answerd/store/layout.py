@@ -15,6 +15,8 @@ _INVENTORIES = "inventory"
 _OF_TABLES = frozenset({*INVENTORY_FORMATS, "cvs", "ods", "tsv", "xls", "xlsm", "xlsx"})
 """Extensions of tables and of what stands beside one; ``cvs`` is a misspelled ``csv``."""
 
+_OF_DATA = frozenset({"json", "tab", "toml", "txt", "yaml", "yml"})
+
 
 def counts(name: str) -> bool:
     """Return whether a file or directory of this name can be part of the layout at all."""
@@ -58,10 +60,11 @@ def key_of(name: str) -> Key | None:
 
 
 def looks_like_a_table(name: str) -> bool:
-    """Return whether a file of this name, which has no key, looks like a table: by its extension, or because its name
-    begins like the inventory's, unless it is notes (``inventory.md``)."""
+    """Return whether a file of this name, which has no key, looks like a table: by its extension, or because it is
+    called like the inventory and has one of data."""
     stem, _, extension = name.lower().rpartition("/")[2].rpartition(".")
-    return counts(name) and (extension in _OF_TABLES or (stem.startswith(_INVENTORIES) and extension != "md"))
+    is_data = extension in _OF_TABLES or (extension in _OF_DATA and stem.startswith(_INVENTORIES))
+    return counts(name) and is_data
 
 
 def ignored_reason(name: str) -> str:

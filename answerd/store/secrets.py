@@ -250,7 +250,7 @@ class SecretFiles:
         if content is None:
             return read, _Secret(fault=f"it is larger than {LARGEST_SECRET:,} bytes")
         try:
-            text = _without_line_end(content.decode("utf-8-sig"))
+            text = _without_line_end(content.decode("utf-8").removeprefix("\ufeff"))
         except UnicodeDecodeError as error:
             return read, _Secret(fault=f"it is not UTF-8 at offset {error.start}")
         return read, _Secret(text) if text else _Secret(fault="it is empty")

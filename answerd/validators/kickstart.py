@@ -66,6 +66,9 @@ _ROOT = "file system for /"
 HASHED = frozenset({"rootpw", "sshpw", "user"})
 """Commands whose ``--iscrypted`` says that the password is one for /etc/shadow."""
 
+_LOCKED = frozenset({"locked", "thereisnopasswordanditislocked"})
+"""What kickstarts of images that nobody is to log in to have in place of a hash, as Fedora's and CentOS' do."""
+
 _ASKING = frozenset({"interactive", "rescue", "upgrade"})
 """Commands of kickstarts that are to ask, or that install nothing."""
 
@@ -238,7 +241,7 @@ def _judge_command(command: Command, remarks: Remarks) -> None:
             remarks.refuse(wrong, "timezone", command.number)
     if command.name in HASHED and "--iscrypted" in command.words and "--lock" not in command.words:
         password = _stated_password(command)
-        if password and not password.endswith("locked"):  # as images that nobody is to log in to have it
+        if password and password not in _LOCKED:
             judge_hash(password, remarks, command.name, command.number)
 
 
@@ -284,8 +287,10 @@ def _made(command: Command) -> Iterator[str]:
     if command.name in ("part", "partition"):
         yield from command.words
     elif command.name == "raid":
-        yield from command.words[1:2]
-        yield from (word for word in command.words if not word.startswith("raid."))
+        words = [word for word in command.words[1:] if not word.startswith("-")]
+        yield from (word for word in words if not word.startswith("raid."))
+        if not any(word == "swap" or word.startswith(("/", "pv.", "btrfs.")) for word in words):
+            yield from [word for word in words if word.startswith("raid.")][:1]
 
 
 def _stated_password(command: Command) -> str | None:

@@ -161,7 +161,6 @@ def test_check_notes_tables_that_are_not_read(tmp_path: Path) -> None:
         "assets.xls": table,
         "groups/inventory.csv": table,
         "groups/rack/lab.ods": table,
-        "inventory.csv.bak": table,
         "inventory.cvs": table,
         "inventory.ods": table,
         "inventory.tsv": table,
@@ -178,6 +177,8 @@ def test_check_notes_tables_that_are_not_read(tmp_path: Path) -> None:
         "inventory.csv~": "id\n",
         ".inventory.csv.swp": "id\n",
         "inventory.md": "notes\n",
+        "inventory.sh": "#!/bin/sh\n",
+        "inventory.csv.bak": "id\n",
         "inventory/README.md": "notes\n",
         "notes.txt": "notes\n",
     }

@@ -158,7 +158,8 @@ VALID: list[tuple[str, str, str]] = [
     ("a kickstart with a plain password", "ks", KICKSTART.replace("--lock", "--plaintext secret")),
     ("a kickstart with a hash in quotes", "ks", KICKSTART.replace("--lock", "'$6$x$y' --iscrypted")),
     ("a kickstart that locks what is no hash", "ks", KICKSTART.replace("--lock", "--lock --iscrypted locked")),
-    ("a kickstart of an image for nobody", "ks", KICKSTART.replace("--lock", "--iscrypted itislocked")),
+    ("a kickstart of an image for nobody", "ks",
+     KICKSTART.replace("--lock", "--iscrypted thereisnopasswordanditislocked")),
     ("a kickstart with comments and signs in quotes", "ks",
      KICKSTART.replace("--lock", "--plaintext 'a#b' # c#d") + "user --name=a --gecos=\"b#c\" #\n"),
     ("a kickstart with addresses", "ks",
@@ -169,6 +170,8 @@ VALID: list[tuple[str, str, str]] = [
     ("a kickstart with an array in a volume group", "ks",
      LAYOUT + "part raid.01 --size=9\npart raid.02 --size=9\nraid pv.01 --level=1 --device=b raid.01 raid.02\n"
      "volgroup a pv.01\n"),
+    ("a kickstart with an array whose options come first", "ks",
+     LAYOUT + "part raid.01 --size=9\npart raid.02 --size=9\nraid --device=md0 --level=1 raid.21 raid.01 raid.02\n"),
     ("a kickstart that keeps a volume", "ks", LAYOUT + "logvol /a --vgname=a --name=b --noformat\n"),
     ("a kickstart whose group an included file may have", "ks",
      LAYOUT + "%include /tmp/a\nvolgroup a pv.01\nlogvol /a --vgname=b --name=c --size=9\n"),
