@@ -297,7 +297,7 @@ def test_machines_that_are_chosen_by_their_state_are_followed_when_they_leave_it
 ) -> None:
     write_table(tmp_path, {name: f"{name}-bmc" for name in MACS}, dict.fromkeys(MACS, "R12"))
     put_ipmitool(tmp_path, rack.service, broken=["web-02"])  # the second start succeeds
-    subprocess.run(["answerd", "arm", "web-02"], env=operator, check=True)
+    subprocess.run(["answerd", "arm", "web-02"], env=operator, check=True, timeout=EXAMPLE_SECONDS)
     asked = f"/ipxe?mac={MACS['web-02']}"
     wait_until(lambda: "/report/" in rack.service.get(asked).text)
     report = re.search(r"/report/\S+", rack.service.get(asked).text)
@@ -323,7 +323,7 @@ def test_nothing_is_armed_where_no_machine_is_chosen(
 ) -> None:
     write_table(tmp_path, {"web-01": "web-01-bmc"}, dict.fromkeys(MACS, "R12"))
     put_ipmitool(tmp_path, rack.service, broken=[])
-    subprocess.run(["answerd", "disarm", "web-01"], env=operator, check=True)
+    subprocess.run(["answerd", "disarm", "web-01"], env=operator, check=True, timeout=EXAMPLE_SECONDS)
     done = reinstall(operator, *chosen)
     assert (done.returncode, done.stdout) == (status, "")
     assert words in done.stderr.splitlines()[-1]
