@@ -706,6 +706,8 @@ class InstallMemory(Machines):
         if is_known and (is_told or judgement.start == 0 or is_repeated(record, requested, self.rules)):
             return decision
         is_over = record.state is State.INSTALLED and not is_told
+        # What is given once more after the end begins nothing: a card of another board is closed with the others.
+        anew = () if is_over else found.let_through
         event = Event(
             primary,
             asked.title,
@@ -716,8 +718,8 @@ class InstallMemory(Machines):
             attempt,
             judgement.start,
             giving,
-            tuple(sorted({one for mac in found.let_through for one in self.fold(mac).knows})),
-            found.let_through,
+            tuple(sorted({one for mac in anew for one in self.fold(mac).knows})),
+            anew,
             fold.closings if is_over else (),
             detail=requested.document,
             origin=requested.peer,

@@ -11,7 +11,7 @@ import pytest
 from answerd.installs.events import Event, Kind, content_of, event_from, summary_of
 from answerd.installs.records import InstallMemory
 from tests.support.hardware_site import InProcess
-from tests.support.hardware_world import Found, Step, shortest, violation, walk
+from tests.support.hardware_world import Found, Reply, Step, shortest, violation, walk
 from tests.support.thorough import examples
 
 WALKS, LENGTH = 12, 120
@@ -25,15 +25,27 @@ def by_members(steps: list[Step]) -> Found | None:
     return violation(InProcess(by_members=True), steps, by_members=True)
 
 
+class _Clocked(InProcess):
+    """A site where half a second passes before each request."""
+
+    def ask(self, path: str, said: dict[str, list[str]]) -> Reply:
+        self.passes(0.5)
+        return super().ask(path, said)
+
+
+def by_the_clock(steps: list[Step]) -> Found | None:
+    return violation(_Clocked(), steps)
+
+
 @pytest.mark.parametrize("seed", range(WALKS))
 def test_an_installed_board_is_never_given_the_installer_and_an_order_lets_a_new_one_in(seed: int) -> None:
     found = in_process(walk(seed, LENGTH))
     assert found is None, str(shortest(found, in_process))
 
 
-@pytest.mark.parametrize("happen", [in_process, by_members])
+@pytest.mark.parametrize("happen", [in_process, by_members, by_the_clock])
 def test_many_walks(happen: Callable[[list[Step]], Found | None]) -> None:
-    for seed in range(1000, 1000 + examples(40)):
+    for seed in (220, *range(1000, 1000 + examples(40))):  # 220 with the clock: a card was taken for a new machine
         found = happen(walk(seed, LENGTH))
         assert found is None, f"{seed}: {shortest(found, happen)}"
 
