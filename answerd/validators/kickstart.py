@@ -13,6 +13,7 @@ import re
 import shlex
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Any
@@ -65,6 +66,9 @@ _ROOT = "file system for /"
 
 HASHED = frozenset({"rootpw", "sshpw", "user"})
 """Commands whose ``--iscrypted`` says that the password is one for /etc/shadow."""
+
+_SIGNS = frozenset("'\"\\#")
+"""What makes of the words of a command something else than they are."""
 
 _LOCKED = frozenset({"locked", "thereisnopasswordanditislocked"})
 """What kickstarts of images that nobody is to log in to have in place of a hash, as Fedora's and CentOS' do."""
@@ -215,10 +219,10 @@ def _commands(text: str) -> Iterator[Command]:
         if written.startswith("%"):
             is_command = written.split()[0] == "%end"
         elif is_command and written and not written.startswith("#"):
-            try:
-                words = shlex.split(written, comments=True)
-            except ValueError:  # a quote that is left open: pykickstart says it
-                words = written.split()
+            words: Sequence[str] = written.split()
+            if not _SIGNS.isdisjoint(written):  # shlex takes hundreds of times as long
+                with suppress(ValueError):  # a quote that is left open: pykickstart says it
+                    words = shlex.split(written, comments=True)
             if words:
                 yield Command(number, written, words)
 
