@@ -375,8 +375,9 @@ class Facts:
 
     def _unshared_of(self, label: str, values: Iterable[str]) -> Iterable[str]:
         """Return the values of a label without those that many machines share."""
-        hides = self.shared.hides
-        return [value for value in values if not hides(label, value)] if kind_of(label) else values
+        kind = kind_of(label)
+        holds = self.shared.holds
+        return [value for value in values if not holds(kind, normalize(value))] if kind else values
 
     def _macs_of_path(self, named: Iterable[str]) -> list[str]:
         """Return the MAC addresses of the path that are none of those that the request names."""

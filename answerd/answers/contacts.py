@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 import orjson
 
-from answerd.answers.secret_names import redacted_cell
+from answerd.answers.secret_names import is_secret_name, redacted_cell
 from answerd.facts import Facts, Request
 from answerd.identity import identity_of, spelled_address
 from answerd.installs.contacts import Contact, Held
@@ -57,9 +57,11 @@ def without_large_body(request: Request) -> Request:
 def contact_of(asked: Asked) -> Contact | None:
     """Return the last contact; None where nothing identifies the machine."""
     facts = Facts(asked.request).knowing(asked.shared)
-    texts = dict(_hardware_of(facts))
-    if asked.name:
-        texts = {identity_of(asked.name): asked.name, **texts}
+    texts = {identity_of(asked.name): asked.name} if asked.name else {}
+    for identity, text in _hardware_of(facts):
+        texts[identity] = text
+        if len(texts) == _MOST_IDENTITIES:
+            break
     texts.update((identity, text[1:]) for identity, text in asked.tied.items())
     if not texts:
         return None
@@ -77,13 +79,14 @@ def contact_of(asked: Asked) -> Contact | None:
 
 
 def _hardware_of(facts: Facts) -> Iterator[tuple[str, str]]:
-    found = [(MAC, spelled_address(value)) for value in (*facts.path.macs, *facts.values("mac"))]
+    found = [(MAC, value) for value in (*facts.path.macs, *facts.values(MAC))]
     for kind in (SERIAL, UUID):
         found += [(kind, value) for value in (*facts.values_before_json(kind), *facts.system_values(kind))]
     for kind, value in found:
-        identity = identity_of(value)
-        if value.isprintable() and not facts.shared.holds(kind, identity):
-            yield identity, value
+        text = spelled_address(value) if kind == MAC else value
+        identity = identity_of(text)
+        if text.isprintable() and not facts.shared.holds(kind, identity):
+            yield identity, text
 
 
 def _labels_of(facts: Facts) -> str:
@@ -91,7 +94,9 @@ def _labels_of(facts: Facts) -> str:
     kept: dict[str, list[str]] = {}
     size = 2
     for label, values in facts.labels.items():
-        shown = [without_tokens(redacted_cell(label, value)) for value in values if value.isprintable()]
+        shown = [without_tokens(value) for value in values if value.isprintable()]
+        if is_secret_name(label):
+            shown = [redacted_cell(label, value) for value in shown]
         try:
             size += len(orjson.dumps({label: shown}))
         except (TypeError, ValueError):
