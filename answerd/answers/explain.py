@@ -245,16 +245,25 @@ class Placing:
 
         For a key that no layer has, the finding says so.
         """
+        origin, wanted = self._origin(key, line), _steps(key)
+        if origin is None and wanted and self._by_steps:
+            layers = ", ".join(brief(source_of(layer)) for layer in self._layers)
+            return f"{message} (in none of its layers: {layers})"
+        return f"{message} ({origin.where})" if origin and origin.place else _with_line(message, line)
+
+    def place(self, key: str, line: int | None) -> Place | None:
+        """Return the document and line of a finding about a key or a line of the answer, where it has one."""
+        origin = self._origin(key, line)
+        return origin.place if origin is not None else None
+
+    def _origin(self, key: str, line: int | None) -> Origin | None:
         wanted = _steps(key)
         origin = self._by_steps.get(tuple(wanted)) or self._by_steps.get(_older_spelling(wanted)) if wanted else None
         if origin is None and (
             line is not None or not wanted
         ):  # a preseed question is not a key of a layer, but has a line
             origin = self._value_on(line)
-        if origin is None and wanted and self._by_steps:
-            layers = ", ".join(brief(source_of(layer)) for layer in self._layers)
-            return f"{message} (in none of its layers: {layers})"
-        return f"{message} ({origin.where})" if origin and origin.place else _with_line(message, line)
+        return origin
 
     def _value_on(self, line: int | None) -> Origin | None:
         """Return the first value that begins on a line of the answer; where none does, on the nearest line above it."""

@@ -17,7 +17,7 @@ from answerd.documents import Document
 from answerd.errors import AnswerTooLarge, EmptyAnswer, GateClosed, NotClaimed, UnreadableClaim
 from answerd.facts import Facts
 from answerd.formats import FORMATS, Format
-from answerd.formats.family import Once, is_blank
+from answerd.formats.family import Once, Prepared, is_blank
 from answerd.formats.filters import LARGEST_ANSWER
 from answerd.formats.template import LONE_SURROGATE
 from answerd.formats.yaml import escape
@@ -137,10 +137,7 @@ def _answer(
     body, values = prepared.static, None
     if body is None:
         values = Values(selection, facts, sources, catalogue, once_request)
-        try:
-            body = run_long(lambda: prepared.fill(values)) if prepared.is_long else prepared.fill(values)
-        except AnswerTooLarge:
-            raise _too_large(selection) from None
+        body = filled(prepared, selection, values)
         if is_blank(body) and not may_be_blank:
             raise EmptyAnswer("the answer is empty once its placeholders are filled")
     if len(body) > LARGEST_ANSWER:
@@ -152,6 +149,14 @@ def _answer(
             sources.gates.told(catalogue, selection, facts, values.told)
     form = FORMATS[selection.layers[-1].key.format]
     return Answer(body, selection, form, None, facts.row, values=values)
+
+
+def filled(prepared: Prepared, selection: Selection, values: Values) -> bytes:
+    """Return the answer of a selection with its placeholders filled. Raises `AnswerError`."""
+    try:
+        return run_long(lambda: prepared.fill(values)) if prepared.is_long else prepared.fill(values)
+    except AnswerTooLarge:
+        raise _too_large(selection) from None
 
 
 def _too_large(selection: Selection) -> AnswerTooLarge:

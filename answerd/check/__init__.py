@@ -36,6 +36,7 @@ from answerd.answers.select import select, selection_request
 from answerd.answers.sources import NO_SOURCES, Sources, Values
 from answerd.check.installs import Installs
 from answerd.check.judging import Judge, Webhooks
+from answerd.check.stand_ins import StandIns
 from answerd.documents import Document
 from answerd.errors import AnswerError, CannotFill, NotClaimed
 from answerd.facts import SHORTEST_BODY_IDENTITY
@@ -102,9 +103,10 @@ def check(
     installs = Installs(catalogue, untried)
     labels = MissingLabels(catalogue)
     overlays = EqualOverlays()
-    render = _Rendering(catalogue, sources, found, labels, strict)
     webhooks = Webhooks(sources)
     judge = Judge(Tools.find() if tools is None else tools, catalogue)
+    stand_ins = StandIns(catalogue, sources)
+    render = _Rendering(catalogue, sources, found, labels, stand_ins, strict)
     for count, trial in enumerate(tried, 1):
         answer = render.answer(trial)
         if answer is not None:
@@ -121,6 +123,9 @@ def check(
     for group in untried:
         with suppress(AnswerError):  # reported as a problem of the set
             labels.record_untried(catalogue.chain(group))
+        said = stand_ins.remarks_on_group(group)
+        found.problems.update(f"{group.key}: {finding}" for finding in said.findings)
+        found.notes.update(f"{group.key}: {warning}" for warning in said.warnings)
     labels.report(found, strict=strict)
     machines = {sentence: frozenset(names) for sentence, names in found.machines.items()}
     problems, notes = in_order(found.problems), in_order(found.notes | judge.notes)
@@ -163,6 +168,7 @@ class _Rendering:
     sources: Sources
     found: Findings
     labels: MissingLabels
+    stand_ins: StandIns
     strict: bool
 
     def answer(self, trial: CheckCase) -> Answer | None:
@@ -209,21 +215,31 @@ class _Rendering:
                 self.found.machines[sentence].add(trial.identifier)
 
     def _lacking(self, trial: CheckCase) -> dict[str, bool]:
-        """Return the labels that only a request of this machine can have, as `MissingLabels.record` does."""
+        """Return the labels that only a request of this machine can have, as `MissingLabels.record` does. Record what
+        the installer would refuse whatever they are."""
         catalogue = self.catalogue
         facts = completed_facts(catalogue, trial.facts, self.sources)
         selection = select(catalogue, selection_request(facts, trial.extensions, trial.assumed))
         values = Values(selection, facts, self.sources, catalogue)
+        missing: set[str] = set()
 
         def has(label: str) -> bool:
             try:
-                return values.first(label) is not None
+                has_value = values.first(label) is not None
             except CannotFill as error:
                 if not error.missing:  # a missing secret is a problem, whatever else the answer lacks
                     _file(self.found, f"{trial.label}: {error.general}", trial)
-                return not error.missing
+                has_value = not error.missing
+            if not has_value:
+                missing.add(label)
+            return has_value
 
-        return self.labels.record(selection.layers, trial.identifier, has)
+        lacking = self.labels.record(selection.layers, trial.identifier, has)
+        said = self.stand_ins.remarks(trial, selection, missing)
+        for finding in said.findings:
+            _file(self.found, f"{trial.label}: {finding}", trial)
+        self.found.notes.update(f"{trial.label}: {warning}" for warning in said.warnings)
+        return lacking
 
 
 def _file(found: Findings, sentence: str, trial: CheckCase) -> None:

@@ -10,7 +10,7 @@ from functools import cached_property
 
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.compose import prepared_answer
-from answerd.answers.explain import Placing, origins
+from answerd.answers.explain import Place, Placing, origins
 from answerd.answers.resolve import Answer
 from answerd.answers.sources import REPORT, Sources
 from answerd.errors import CannotFill
@@ -53,14 +53,18 @@ class Judge:
                 return verdict
         return validate(text, extension, tools=self.tools, secrets=secrets)
 
-    def placed(self, findings: tuple[Finding, ...], answer: Answer) -> list[str]:
-        """Return findings with the document and line that each is about."""
+    def placed(self, findings: tuple[Finding, ...], answer: Answer, but_at: Collection[Place] = ()) -> list[str]:
+        """Return findings with the document and line that each is about, without those at some places."""
         if not findings:
             return []
         needs_lines = any(not finding.path or finding.line is not None for finding in findings)
         found = origins(answer, self.inventory, with_lines=needs_lines)
         placing = Placing(answer, found)
-        return [placing.placed(finding.message, finding.path, finding.line) for finding in findings]
+        return [
+            placing.placed(finding.message, finding.path, finding.line)
+            for finding in findings
+            if not but_at or placing.place(finding.path, finding.line) not in but_at
+        ]
 
 
 _REPORT_BY_HTTPS = re.compile("https://[^/]+/report/", re.IGNORECASE)

@@ -75,6 +75,53 @@ SETS: dict[str, tuple[Mapping[str, str], list[str], list[str]]] = {
         ["cycle"],
         [],
     ),
+    "what is wrong whatever a missing fact is": (
+        {"node1.ks": "network --hostname={{ name }}\nbootloader --locaton=mbr\n{{ bootproto }}\n"},
+        ['machine "node1" (ks): bootloader: unrecognized arguments: --locaton (', ":2)"],
+        ["'name'"],
+    ),
+    "what a missing fact may make right": (
+        {
+            "default.ks": "network --bootproto={{ how }} --ip={{ ip }} --onboot={{ onboot }}\n{{ command }}\n",
+            "node1.preseed": "d-i netcfg/choose_interface select {{ port }}\nd-i a/b {{ kind }} c\n",
+        },
+        [],
+        ["'ip'", "'port'"],
+    ),
+    "a name that two lines have from a missing fact": (
+        {"default.ks": "part pv.1 --size=1\nvolgroup {{ vg }} pv.1\nlogvol / --vgname={{ vg }} --name=a --size=1\n"},
+        [],
+        ["'vg'"],
+    ),
+    "a document that only a missing fact chooses is not judged": (
+        {
+            "groups/a.ks": "# answer: match role=*\nbootloader --locaton=mbr\n",
+            "default.ks": "network --hostname={{ role }}\n",
+            "node1.ks": "lang a\n",
+        },
+        [],
+        ["default (ks)", 'group "a" (ks): selects by match'],
+    ),
+    "what is wrong in a group that selects": (
+        {"groups/g.ks": "# answer: match model=*\nnetwork --hostname={{ serial }}\nbootloader --locaton=mbr\n"},
+        ['group "g" (ks): bootloader: unrecognized arguments: --locaton (', ":3)"],
+        ['group "g" (ks): selects by match'],
+    ),
+    "a group that selects, below machines' documents": (
+        {"groups/g.ipxe": "# answer: match model=*\necho hi\n", "node1.ipxe": "#!ipxe\n"},
+        [],
+        ['group "g" (ipxe): selects by match'],
+    ),
+    "an overlay that selects": (
+        {"groups/g.ipxe": "# answer: overlay 10\n# answer: match model=*\necho hi\n"},
+        [],
+        ['group "g" (ipxe): selects by match'],
+    ),
+    "a group that selects by what is asked for": (
+        {"groups/g.ipxe": "# answer: match file=part.ipxe\necho hi\n"},
+        [],
+        ['group "g" (ipxe): selects by match'],
+    ),
     "a broken document is reported once": (
         {"node1.toml": "x = = 1\n", "node2.toml": 'x = "{{ a b }}"\n'},
         ["node1", "node2"],
