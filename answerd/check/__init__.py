@@ -123,9 +123,9 @@ def check(
     for group in untried:
         with suppress(AnswerError):  # reported as a problem of the set
             labels.record_untried(catalogue.chain(group))
-        said = stand_ins.remarks_on_group(group)
-        found.problems.update(f"{group.key}: {finding}" for finding in said.findings)
-        found.notes.update(f"{group.key}: {warning}" for warning in said.warnings)
+        if (alone := stand_ins.tried_alone(group)) is not None:
+            found.problems.update(f"{group.key}: {finding}" for finding in alone.findings)
+            found.notes.update(f"{group.key}: {warning}" for warning in alone.warnings)
     labels.report(found, strict=strict)
     machines = {sentence: frozenset(names) for sentence, names in found.machines.items()}
     problems, notes = in_order(found.problems), in_order(found.notes | judge.notes)
@@ -194,6 +194,10 @@ class _Rendering:
         """Report the facts that only a request of this machine can have: as problems of a strict check those that
         nothing is known to send, and those that the machine did not send when it last asked."""
         lacking = self._lacking(trial)
+        if (tried := self.stand_ins.tried(trial)) is not None:
+            for finding in tried.findings:
+                _file(self.found, f"{trial.label}: {finding}", trial)
+            self.found.notes.update(f"{trial.label}: {warning}" for warning in tried.warnings)
         words = ["its row"] * bool(trial.identities) + ["what it last said"] * bool(trial.told)
         without = f", which {' and '.join(words)} lack{'s' if len(words) == 1 else ''}" if words else ""
         sent = [label for label, is_sent in lacking.items() if is_sent]
@@ -215,31 +219,21 @@ class _Rendering:
                 self.found.machines[sentence].add(trial.identifier)
 
     def _lacking(self, trial: CheckCase) -> dict[str, bool]:
-        """Return the labels that only a request of this machine can have, as `MissingLabels.record` does. Record what
-        the installer would refuse whatever they are."""
+        """Return the labels that only a request of this machine can have, as `MissingLabels.record` does."""
         catalogue = self.catalogue
         facts = completed_facts(catalogue, trial.facts, self.sources)
         selection = select(catalogue, selection_request(facts, trial.extensions, trial.assumed))
         values = Values(selection, facts, self.sources, catalogue)
-        missing: set[str] = set()
 
         def has(label: str) -> bool:
             try:
-                has_value = values.first(label) is not None
+                return values.first(label) is not None
             except CannotFill as error:
                 if not error.missing:  # a missing secret is a problem, whatever else the answer lacks
                     _file(self.found, f"{trial.label}: {error.general}", trial)
-                has_value = not error.missing
-            if not has_value:
-                missing.add(label)
-            return has_value
+                return not error.missing
 
-        lacking = self.labels.record(selection.layers, trial.identifier, has)
-        said = self.stand_ins.remarks(trial, selection, missing)
-        for finding in said.findings:
-            _file(self.found, f"{trial.label}: {finding}", trial)
-        self.found.notes.update(f"{trial.label}: {warning}" for warning in said.warnings)
-        return lacking
+        return self.labels.record(selection.layers, trial.identifier, has)
 
 
 def _file(found: Findings, sentence: str, trial: CheckCase) -> None:

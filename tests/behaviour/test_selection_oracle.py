@@ -153,10 +153,12 @@ class Asked:
 
     @property
     def asking(self) -> str:
-        """The parameter to which cloud-init added the file that it asks for; empty where there is none."""
+        """The parameter to which cloud-init added the file that it asks for; empty where there is none, and where it
+        added the file to the path."""
+        files = ("user-data", *SIDE_FILES)
         is_nocloud = self.formats in (["yaml", "yml"], ["cfg"])
-        named = [label for label, value in self.query.items() if value in ("user-data", *SIDE_FILES)]
-        return named[-1] if named and is_nocloud else ""
+        named = [label for label, value in self.query.items() if value in files]
+        return named[-1] if named and is_nocloud and self.path[-1] not in files else ""
 
     @property
     def identities(self) -> set[str]:
