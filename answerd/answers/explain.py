@@ -222,6 +222,18 @@ def needing(layers: Layers, label: str) -> tuple[Place, ...]:
     return tuple(place for place in found if place)
 
 
+def naming(layers: Layers, labels: Collection[str]) -> set[Place]:
+    """Return where placeholders of the answer of a stack of layers name one of some labels, case-folded, or a filter
+    that is called like one."""
+    places = _Places(layers)
+    found = set()
+    for leaf in merged_leaves(layers):
+        names = {name.casefold() for tag in _TAG.findall(leaf.text) for name in _NAME.findall(tag)}
+        if not names.isdisjoint(labels) and (place := places.of(leaf)) is not None:
+            found.add(place)
+    return found
+
+
 class Placing:
     """The origins of an answer, indexed so that each of many findings is placed by a look-up."""
 

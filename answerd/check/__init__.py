@@ -123,9 +123,8 @@ def check(
     for group in untried:
         with suppress(AnswerError):  # reported as a problem of the set
             labels.record_untried(catalogue.chain(group))
-        if (alone := stand_ins.tried_alone(group)) is not None:
-            found.problems.update(f"{group.key}: {finding}" for finding in alone.findings)
-            found.notes.update(f"{group.key}: {warning}" for warning in alone.warnings)
+        said = stand_ins.said_alone(group)
+        found.notes.update(f"{group.key}: {remark}" for remark in (*said.findings, *said.warnings))
     labels.report(found, strict=strict)
     machines = {sentence: frozenset(names) for sentence, names in found.machines.items()}
     problems, notes = in_order(found.problems), in_order(found.notes | judge.notes)
@@ -194,10 +193,10 @@ class _Rendering:
         """Report the facts that only a request of this machine can have: as problems of a strict check those that
         nothing is known to send, and those that the machine did not send when it last asked."""
         lacking = self._lacking(trial)
-        if (tried := self.stand_ins.tried(trial)) is not None:
-            for finding in tried.findings:
-                _file(self.found, f"{trial.label}: {finding}", trial)
-            self.found.notes.update(f"{trial.label}: {warning}" for warning in tried.warnings)
+        said = self.stand_ins.said(trial)
+        for finding in said.findings:
+            _file(self.found, f"{trial.label}: {finding}", trial)
+        self.found.notes.update(f"{trial.label}: {warning}" for warning in said.warnings)
         words = ["its row"] * bool(trial.identities) + ["what it last said"] * bool(trial.told)
         without = f", which {' and '.join(words)} lack{'s' if len(words) == 1 else ''}" if words else ""
         sent = [label for label, is_sent in lacking.items() if is_sent]

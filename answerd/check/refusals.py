@@ -15,7 +15,6 @@ from answerd.answers.last_words import NO_WORDS, LastWords
 from answerd.answers.resolve import Answer, resolve
 from answerd.answers.sources import Sources
 from answerd.check.judging import Judge, Webhooks
-from answerd.check.stand_ins import StandIns, Tried
 from answerd.errors import AnswerError, CannotFill, NotClaimed
 from answerd.validators import Tools
 
@@ -48,7 +47,7 @@ def refusals(
     compares: bool = False,
 ) -> list[Refused]:
     """Return why installers would refuse answers that a change of the set makes others, the new causes first. By the
-    built-in rules, and whatever the facts are that only a request has.
+    built-in rules; what only a request tells is not tried.
 
     ``compares``: the answers before the change are judged too, to tell what is new; else all is. ``progress`` and
     ``words`` are as for `answerd.check.check`.
@@ -60,24 +59,21 @@ def refusals(
     tried = [*check_cases(after, affected, words), *of_rows]
     judge, webhooks = Judge(Tools.none(), after), Webhooks(sources)
     judge_before = Judge(Tools.none(), before)
-    stand_ins, stand_ins_before = StandIns(after, sources), StandIns(before, sources)
     first: dict[tuple[str, bool], tuple[str, str]] = {}
     alike: Counter[tuple[str, bool]] = Counter()
 
-    def causes_in(judge: Judge, answer: Answer | Tried) -> list[str]:
-        if isinstance(answer, Tried):
-            return [*answer.findings]
+    def causes_in(judge: Judge, answer: Answer) -> list[str]:
         findings = [*judge.verdict(answer, tuple).findings, *filter(None, [webhooks.finding(answer)])]
         return judge.placed(tuple(findings), answer)
 
     for count, trial in enumerate(tried, 1):
         if progress:
             progress(count, len(tried))
-        answer = _outcome(after, trial, sources, stand_ins)
-        was = _outcome(before, trial, sources, stand_ins_before)
+        answer = _outcome(after, trial, sources)
+        was = _outcome(before, trial, sources)
         if isinstance(answer, str):
             causes = [answer] if answer and answer != was else []
-        elif not isinstance(was, str) and _is_same(_made(was), _made(answer)):
+        elif not isinstance(was, str) and was.body == answer.body and was.format is answer.format:
             continue
         else:
             causes = causes_in(judge, answer)
@@ -101,20 +97,12 @@ def _unnumbered(cause: str) -> str:
     return _NUMBER.sub("", cause)
 
 
-def _made(answer: Answer | Tried) -> Answer:
-    return answer.answer if isinstance(answer, Tried) else answer
-
-
-def _is_same(was: Answer, answer: Answer) -> bool:
-    return was.body == answer.body and was.format is answer.format
-
-
-def _outcome(catalogue: Catalogue, trial: CheckCase, sources: Sources, stand_ins: StandIns) -> Answer | Tried | str:
+def _outcome(catalogue: Catalogue, trial: CheckCase, sources: Sources) -> Answer | str:
     """Return an answer, or the reason why there is none; an empty one where a request would have to tell."""
     try:
         return resolve(catalogue, trial.facts, trial.extensions, trial.assumed, sources=sources)
     except CannotFill as error:
-        return (stand_ins.tried(trial) or "") if error.missing else error.general
+        return "" if error.missing else error.general
     except NotClaimed:
         return ""
     except AnswerError as error:

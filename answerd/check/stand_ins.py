@@ -1,20 +1,20 @@
-"""What an installer would refuse of an answer that lacks a fact, whatever that fact is.
+"""What an installer would refuse of an answer that lacks facts, whatever these facts are.
 
-Rules: docs/check.md#answers-that-lack-a-fact. The answer is made with values that stand in for what it lacks.
+Rules: docs/check.md#answers-that-lack-a-fact. The answer is made several times, each time with other values in place of
+what it lacks. What is said each time does not depend on them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
 from answerd.answers.answer_secrets import known_values
 from answerd.answers.cases import CheckCase
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.compose import prepared_answer
-from answerd.answers.explain import needing
+from answerd.answers.compose import Layers, prepared_answer
+from answerd.answers.explain import Place, naming
 from answerd.answers.missing_labels import labels_needed
 from answerd.answers.resolve import Answer, completed_facts, filled
 from answerd.answers.select import Selection, select, selection_request
@@ -24,88 +24,149 @@ from answerd.documents import Document
 from answerd.errors import AnswerError, CannotFill
 from answerd.facts import Facts
 from answerd.formats import FORMATS
+from answerd.formats.family import Prepared
+from answerd.formats.template import Placeholder
 from answerd.identity import Kind
 from answerd.shared_values import MAC, UUID, kind_of
 from answerd.validators import Tools
 
-_VALUES: Final = ("a1", "192.0.2.7", "7")
-"""A name, an address (RFC 5737) and a number: most rules take one of them."""
+_NAME: Final = "a{0}"
+_ADDRESS: Final = "192.0.2.{0}"  # of RFC 5737
+_SMALL: Final = "{0}"
+_LARGE: Final = "10000{0}"
+"""What stands in for the facts, all at a time, each with a number of its own."""
 
-_OF_KIND: Final = {MAC: "52:54:00:00:00:07", UUID: "6f1d2c3b-4a59-4687-9b0a-1c2d3e4f5a6b"}
+_TYPED: Final = {
+    MAC: "52:54:00:00:00:{0:02x}",
+    UUID: "6f1d2c3b-4a59-4687-9b0a-0000000000{0:02x}",
+    "prefixed": "192.0.2.{0}/24",
+    "bool": "true",
+}
+"""The same for a fact of which a filter, or the name of its label, says what it is."""
 
-_OF_FILES: Final = frozenset({"file", "path", "segment"})
-"""The labels of what is asked for."""
+_OF_FILTERS: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("bare", "colons", "dashes"), MAC),
+    **dict.fromkeys(("host", "prefix", "netmask", "network", "broadcast"), "prefixed"),
+    "bool": "bool",
+}
+
+_FIRST_NUMBER: Final = 7
+_MOST: Final = 200
+"""Facts that an answer may lack, where it is judged: the numbers are bytes."""
+
+_REQUESTED_BY: Final = frozenset({"file", "path", "segment"})
+"""Labels that say which file is requested."""
 
 
-class Tried(NamedTuple):
-    """An answer with a stand-in for what it lacks, and what is said to the rest of it: findings and warnings, each with
-    its place, as `answerd.check.judging.Judge.placed` returns them."""
+class Said(NamedTuple):
+    """What is said to an answer, but for the lines with a placeholder of what it lacks: findings and warnings, each
+    with its place, as `answerd.check.judging.Judge.placed` returns them."""
 
-    answer: Answer
-    findings: tuple[str, ...]
-    warnings: tuple[str, ...]
+    findings: Sequence[str] = ()
+    warnings: Sequence[str] = ()
+
+    def common(self, other: Said) -> Said:
+        """Return what both have."""
+        return Said(
+            [one for one in self.findings if one in other.findings],
+            [one for one in self.warnings if one in other.warnings],
+        )
+
+
+_NOTHING: Final = Said([], [])
 
 
 class StandIns:
-    """Judges answers that lack facts. What is on a line with a placeholder of such a fact does not count."""
+    """Judges answers that lack facts, by the built-in rules."""
 
     def __init__(self, catalogue: Catalogue, sources: Sources) -> None:
         self._catalogue = catalogue
         self._sources = sources
         self._judge = Judge(Tools.none(), catalogue)  # a program may say no line, and it quotes the value
-        self._formats_of_machines = {
-            document.key.format for document in catalogue.documents.values() if document.key.kind is Kind.MACHINE
+        self._placed: tuple[tuple[Layers, tuple[str, ...]], set[Place]] | None = None
+        self._apart = {  # the formats in which a group may be a part of an answer
+            document.key.format
+            for document in catalogue.documents.values()
+            if document.key.kind is Kind.MACHINE or document.control.overlay is not None
         }
 
-    def tried(self, trial: CheckCase) -> Tried | None:
-        """Return the answer of a case that lacks facts, with the value that least is said to. None where no value fills
-        its placeholders."""
+    def said(self, trial: CheckCase) -> Said:
+        """Return what is said to the answer of a case that lacks facts. Nothing for a Jinja template, where any line
+        may depend on them, and where no values fill its placeholders."""
         try:
             facts = completed_facts(self._catalogue, trial.facts, self._sources)
-            selection = select(self._catalogue, selection_request(facts, trial.extensions, trial.assumed))
-            return self._best(trial, selection, facts)
+            request = selection_request(facts, trial.extensions, trial.assumed)
+            return self._said(trial, select(self._catalogue, request), facts)
         except AnswerError:
-            return None
+            return _NOTHING
 
-    def tried_alone(self, group: Document) -> Tried | None:
-        """Return the same of a group that selects by ``match``. None where it may be a part of an answer: as an
-        overlay, below a document of a machine, or as a file that another one names."""
-        is_part = group.control.overlay is not None or group.key.format in self._formats_of_machines
-        if is_part or any(criterion.label in _OF_FILES for criterion in group.control.match):
-            return None
-        trial = CheckCase(str(group.key), "", group.key.format, group)
+    def said_alone(self, group: Document) -> Said:
+        """Return the same about a group that selects by ``match``. Nothing where it may be a part of an answer: below a
+        machine's document or an overlay, as an overlay, or as a file that another one requests."""
+        is_requested = any(criterion.label in _REQUESTED_BY for criterion in group.control.match)
+        if is_requested or group.key.format in self._apart:
+            return _NOTHING
         try:
-            return self._best(trial, Selection(self._catalogue.chain(group), group=group), trial.facts)
+            selection = Selection(self._catalogue.chain(group), group=group)
+            trial = CheckCase(str(group.key), "", group.key.format, group)
+            return self._said(trial, selection, trial.facts)
         except AnswerError:
-            return None
+            return _NOTHING
 
-    def _best(self, trial: CheckCase, selection: Selection, facts: Facts) -> Tried | None:
+    def _said(self, trial: CheckCase, selection: Selection, facts: Facts) -> Said:
+        if any(layer.control.is_jinja for layer in selection.layers):
+            return _NOTHING
+        prepared = prepared_answer(selection.layers, may_be_blank=True)
         values = Values(selection, facts, self._sources, self._catalogue)
-        needed = labels_needed(prepared_answer(selection.layers, may_be_blank=True))
-        lacking = sorted({label for labels in needed for label in labels if not _has(values, label)})
-        found: list[Tried] = []
-        for value in _VALUES:
-            told = [(label, _OF_KIND.get(kind_of(label), value)) for label in lacking]
-            with suppress(AnswerError):
-                found.append(self._with(replace(trial, told=(*trial.told, *told)), selection, lacking))
-                if not found[-1].findings:
-                    break
-        return min(found, key=lambda tried: len(tried.findings), default=None)
+        lacking = tuple(sorted({one for labels in labels_needed(prepared) for one in labels if not _has(values, one)}))
+        if len(lacking) > _MOST:
+            return _NOTHING
+        kinds = {label: kind_of(label) for label in lacking} | _kinds_by_filters(prepared)
+        said: Said | None = None
+        for form in (_NAME, _ADDRESS, _SMALL, _LARGE):
+            told = [
+                (label, _TYPED.get(kinds[label], form).format(at)) for at, label in enumerate(lacking, _FIRST_NUMBER)
+            ]
+            try:
+                one = self._said_once(replace(trial, told=(*trial.told, *told)), selection, prepared, lacking)
+            except AnswerError:  # a filter takes no such value
+                continue
+            said = one if said is None else said.common(one)
+            if said == _NOTHING:
+                break
+        return said or _NOTHING
 
-    def _with(self, case: CheckCase, selection: Selection, lacking: Collection[str]) -> Tried:
+    def _said_once(self, case: CheckCase, selection: Selection, prepared: Prepared, lacking: tuple[str, ...]) -> Said:
         facts = completed_facts(self._catalogue, case.facts, self._sources)
         values = Values(selection, facts, self._sources, self._catalogue)
-        body = filled(prepared_answer(selection.layers, may_be_blank=True), selection, values)
-        answer = Answer(body, selection, FORMATS[case.extension], None, facts.row, values=values)
+        body = filled(prepared, selection, values)
+        answer = Answer(body, selection, FORMATS[case.extension], row=facts.row, values=values)
         verdict = self._judge.verdict(answer, lambda: known_values(self._catalogue, answer, case.facts, self._sources))
         if not verdict.findings and not verdict.warnings:
-            return Tried(answer, (), ())
-        places = {place for label in lacking for place in needing(selection.layers, label)}
-        return Tried(
-            answer,
-            tuple(self._judge.placed(verdict.findings, answer, but_at=places)),
-            tuple(self._judge.placed(verdict.warnings, answer, but_at=places)),
+            return _NOTHING
+        places = self._places(selection.layers, lacking)
+        return Said(
+            self._judge.placed(verdict.findings, answer, but_at=places),
+            self._judge.placed(verdict.warnings, answer, but_at=places),
         )
+
+    def _places(self, layers: Layers, labels: tuple[str, ...]) -> set[Place]:
+        """Return the lines that do not count. Those of the last layers are kept: many machines have the same."""
+        if self._placed is None or self._placed[0] != (layers, labels):
+            self._placed = (layers, labels), naming(layers, labels)
+        return self._placed[1]
+
+
+def _kinds_by_filters(prepared: Prepared) -> dict[str, str]:
+    """Return what the first filter that tells it says of each label."""
+    found: dict[str, str] = {}
+    for slot in prepared.slots:
+        for placeholder in slot.template.parts:
+            if isinstance(placeholder, Placeholder):
+                kind = next((_OF_FILTERS[name] for name, _ in placeholder.filters if name in _OF_FILTERS), "")
+                for label in placeholder.labels if kind else ():
+                    found.setdefault(label, kind)
+    return found
 
 
 def _has(values: Values, label: str) -> bool:

@@ -125,21 +125,6 @@ def test_a_secret_that_is_missing_is_refused_and_a_fact_of_a_request_is_not(admi
     assert put(admin, "n1", '#cloud-config\nhostname: "{{ serial }}"\n').status == 200
 
 
-def test_what_is_wrong_whatever_a_missing_fact_is_is_refused(admin: Admin) -> None:
-    reply = put(admin, "n1", f'{BAD}hostname: "{{{{ name }}}}"\n')
-    assert reply.status == 409
-    assert reply.json["problems"][0].startswith('machine "n1" (yaml): packages: must be a list')
-    assert put(admin, "n1", f'{GOOD}timezone: "{{{{ zone }}}}"\n').status == 200
-
-
-def test_an_answer_that_lacks_a_fact_and_stays_as_it_was_is_not_judged(admin: Admin) -> None:
-    below = "/groups/base?format=yaml&strict=1"
-    assert admin.ask("PUT", below, f"{GOOD}timezone: UTC\n").status == 200
-    assert put(admin, "n1", f'{BAD}extends: base\nhostname: "{{{{ name }}}}"\n', strict="0").status == 200
-    assert admin.ask("PUT", below, "#cloud-config\npackages: [nano]\ntimezone: UTC\n").status == 200
-    assert admin.ask("PUT", below, f"{GOOD}timezone: Europe/Berlin\n").status == 409
-
-
 def test_the_causes_are_counted_up_to_a_number() -> None:
     texts = [f"#cloud-config\nkey{number}: 1\n" for number in range(MOST_REFUSALS + 10)]
     raws = [RawDocument(Key(Kind.MACHINE, f"n{at:03}", "yaml"), text) for at, text in enumerate(texts)]
