@@ -67,10 +67,7 @@ class Said(NamedTuple):
 
     def common(self, other: Said) -> Said:
         """Return what both have."""
-        return Said(
-            [one for one in self.findings if one in other.findings],
-            [one for one in self.warnings if one in other.warnings],
-        )
+        return Said(*([one for one in mine if one in others] for mine, others in zip(self, other, strict=True)))
 
 
 _NOTHING: Final = Said([], [])
@@ -132,7 +129,7 @@ class StandIns:
             except AnswerError:  # a filter takes no such value
                 continue
             said = one if said is None else said.common(one)
-            if said == _NOTHING:
+            if not said.findings:
                 break
         return said or _NOTHING
 

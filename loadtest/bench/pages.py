@@ -39,7 +39,7 @@ _LOOKS = 5
 _RECORDS_OF_A_BATCH = 5_000
 _COOKIE = re.compile(rb"^set-cookie: ([^;\r]+)", re.IGNORECASE | re.MULTILINE)
 _LOCATION = re.compile(r"^location: ([^\r]+)", re.IGNORECASE | re.MULTILINE)
-_WHOLE_AFTER_AT_MOST = 300.0
+_WHOLE_AFTER_AT_MOST = 1_800.0
 _PENDING = re.compile(r'hx-get="(/console/document/preview[^"]*)"')
 _NEWCOMER = "NEW-4711"
 
