@@ -6,7 +6,8 @@ what it lacks. What is said each time does not depend on them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
@@ -28,7 +29,7 @@ from answerd.formats.family import Prepared
 from answerd.formats.template import Placeholder
 from answerd.identity import Kind
 from answerd.shared_values import MAC, UUID, kind_of
-from answerd.validators import Tools
+from answerd.validators import Finding, Tools
 
 _NAME: Final = "a{0}"
 _ADDRESS: Final = "192.0.2.{0}"  # of RFC 5737
@@ -54,13 +55,16 @@ _FIRST_NUMBER: Final = 7
 _MOST: Final = 200
 """Facts that an answer may lack, where it is judged: the numbers are bytes."""
 
+_FIRST: Final = re.compile(r"""[\s<{\["',-]*([\w./-]+)""")
+_WORD: Final = re.compile(r"[\w-]+")
+
 _REQUESTED_BY: Final = frozenset({"file", "path", "segment"})
 """Labels that say which file is requested."""
 
 
 class Said(NamedTuple):
-    """What is said to an answer, but for the lines with a placeholder of what it lacks: findings and warnings, each
-    with its place, as `answerd.check.judging.Judge.placed` returns them."""
+    """The findings and warnings about an answer, each with its place (`Judge.placed`). Without those of lines with a
+    placeholder of what it lacks, and without those that name the keys or commands of these lines."""
 
     findings: Sequence[str] = ()
     warnings: Sequence[str] = ()
@@ -142,9 +146,12 @@ class StandIns:
         if not verdict.findings and not verdict.warnings:
             return _NOTHING
         places = self._places(selection.layers, lacking)
+        names = {name for place in places for name in _names_at(place)}
         return Said(
-            self._judge.placed(verdict.findings, answer, but_at=places),
-            self._judge.placed(verdict.warnings, answer, but_at=places),
+            *(
+                self._judge.placed(tuple(one for one in remarks if not _is_about(one, names)), answer, but_at=places)
+                for remarks in (verdict.findings, verdict.warnings)
+            )
         )
 
     def _places(self, layers: Layers, labels: tuple[str, ...]) -> set[Place]:
@@ -164,6 +171,18 @@ def _kinds_by_filters(prepared: Prepared) -> dict[str, str]:
                 for label in placeholder.labels if kind else ():
                     found.setdefault(label, kind)
     return found
+
+
+def _names_at(place: Place) -> list[str]:
+    """Return the key, or the command, that a line begins with, case-folded, in its steps."""
+    line = place.document.text.split("\n")[place.line - 1] if place.line else ""
+    found = _FIRST.match(line)
+    return re.split(r"[./]+", found[1].casefold()) if found else []
+
+
+def _is_about(finding: Finding, names: Collection[str]) -> bool:
+    """Return whether a finding names one of some keys or commands: it may compare another line with theirs."""
+    return not {word.casefold() for word in _WORD.findall(finding.message)}.isdisjoint(names)
 
 
 def _has(values: Values, label: str) -> bool:

@@ -130,6 +130,23 @@ SETS: dict[str, tuple[Mapping[str, str], list[str], list[str]]] = {
         [],
         ["'hdsize'"],
     ),
+    "an address that another line is compared with": (
+        {
+            "node1.toml": PROXMOX.replace(
+                'source = "from-dhcp"',
+                'source = "from-answer"\ncidr = "{{ ip | host }}/24"\ndns = "10.0.0.1"\ngateway = "10.0.0.1"\n'
+                'filter.ID_NET_NAME_MAC = "*"',
+            )
+            + 'filesystem = "ext4"\ndisk-list = ["sda"]\n'
+        },
+        [],
+        ["'ip'"],
+    ),
+    "a name that another line is compared with": (
+        {"node1.ks": "part pv.1 --size=1\nvolgroup {{ vg }} pv.1\nlogvol / --vgname=vg0 --name=a --size=1\n"},
+        [],
+        ["'vg'"],
+    ),
     "a Jinja template of which any line may depend on a fact": (
         {
             "node1.ks": "# answer: template jinja\n{% if platform == 'efi' %}\npart pv.1 --size=1\n{% endif %}\n"
