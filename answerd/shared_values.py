@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
-from answerd.identity import normalize
+from answerd.identity import LONGEST_VALUE, normalize
 
 MAC: Final = "mac"
 SERIAL: Final = "serial"
@@ -139,6 +139,8 @@ class SharedValues:
         hidden: set[str] = set()
         for kind, at in places:
             one = identities[at]
+            if len(texts[at]) > LONGEST_VALUE:  # no identity of any, and may have a megabyte
+                continue
             # Most have none of these signs, which take a fifth of what `holds` takes. The identity of what is written
             # like an IP address has dots or colons, and may be spelled in another way than the text.
             may_be = one in _LISTED or one[:2] == one[2:4] or one.isdecimal() or not one.isalnum() or self.named

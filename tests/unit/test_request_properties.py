@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from answerd.facts import SHORTEST_BODY_IDENTITY, Facts, Request
-from answerd.identity import identity_of
+from answerd.identity import LONGEST_VALUE, identity_of
 from answerd.mac_search import find_macs
 from answerd.shared_values import BUILT_IN, is_shared
 from tests.support.thorough import examples
@@ -139,6 +139,12 @@ def test_of_many_values_those_are_emptied_that_are_shared_by_themselves(kind: st
     hidden = BUILT_IN.empty_in(identities, [*identities], [(kind, 1), (kind, 0)])
     assert (identities[1], hidden) == (("", {identity}) if is_shared(kind, identity) else (identity, set()))
     assert identities[0] == "other"
+
+
+def test_a_text_that_is_too_long_for_an_identity_is_not_compared() -> None:
+    """A megabyte under ``serial`` would be copied three times for each request."""
+    assert BUILT_IN.empty_in([""], ["A" * (LONGEST_VALUE + 1)], [("serial", 0)]) == set()
+    assert BUILT_IN.empty_in(["a" * LONGEST_VALUE], ["A" * LONGEST_VALUE], [("serial", 0)]) == {"A" * LONGEST_VALUE}
 
 
 HARDWARE = ["serial", "uuid", "asset_tag", "mac", "board-serial", "port.mac", "host"]
