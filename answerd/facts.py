@@ -594,7 +594,7 @@ class Facts:
         head, _, last = self.request.path.rstrip("/").rpartition("/")
         path = f"{head}/{_USER_DATA}" if _decoded(last) in SIDE_FILES else self.request.path
         pieces = self.request.query.split("&")
-        is_last = True
+        is_last = self._file_in_query is not None
         for at in range(len(pieces) - 1, -1, -1):
             label, _, sent = pieces[at].partition("=")
             value = _decoded(sent.replace("+", " "))

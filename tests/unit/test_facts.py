@@ -384,7 +384,7 @@ def test_what_a_body_says_of_the_machine_itself(body: str, serials: list[str]) -
 def test_what_asks_for_a_side_file_asks_for_user_data_in_its_place() -> None:
     asked = facts("/cloud-init/meta-data?File=meta%2Ddata&x=meta-data&file=other&y=1").asking_for_user_data()
     assert asked.request.path == "/cloud-init/user-data"
-    assert asked.request.query == "File=user-data&x=user-data&file=other&y=1"
+    assert asked.request.query == "File=user-data&x=meta-data&file=other&y=1"
     asked = facts("/ubuntu?a=meta-data&f=seed%2Fmeta%2Ddata&y=1").asking_for_user_data()
     assert asked.request.query == "a=meta-data&f=seed/user-data&y=1"
     assert (asked.side_file, asked.values("file")) == (None, ["ubuntu", "user-data"])
