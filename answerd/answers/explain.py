@@ -222,16 +222,14 @@ def needing(layers: Layers, label: str) -> tuple[Place, ...]:
     return tuple(place for place in found if place)
 
 
-def naming(layers: Layers, labels: Collection[str]) -> set[Place]:
-    """Return where placeholders of the answer of a stack of layers name one of some labels, case-folded, or a filter
-    that is called like one."""
+def naming(layers: Layers, labels: Collection[str]) -> Iterator[tuple[Leaf, Place | None]]:
+    """Yield the values of a stack's answer with a placeholder that names one of some labels, case-folded, or a filter
+    that is called like one; each with where it is."""
     places = _Places(layers)
-    found = set()
     for leaf in merged_leaves(layers):
         names = {name.casefold() for tag in _TAG.findall(leaf.text) for name in _NAME.findall(tag)}
-        if not names.isdisjoint(labels) and (place := places.of(leaf)) is not None:
-            found.add(place)
-    return found
+        if not names.isdisjoint(labels):
+            yield leaf, places.of(leaf)
 
 
 class Placing:

@@ -1,7 +1,7 @@
 """What an installer would refuse of an answer that lacks facts, whatever these facts are.
 
 Rules: docs/check.md#answers-that-lack-a-fact. The answer is made several times, each time with other values in place of
-what it lacks. What is said each time does not depend on them.
+what it lacks, as long as anything is refused. What is refused each time does not depend on them.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from answerd.errors import AnswerError, CannotFill
 from answerd.facts import Facts
 from answerd.formats import FORMATS
 from answerd.formats.family import Prepared
+from answerd.formats.origins import Leaf
 from answerd.formats.template import Placeholder
 from answerd.identity import Kind
 from answerd.shared_values import MAC, UUID, kind_of
@@ -55,7 +56,6 @@ _FIRST_NUMBER: Final = 7
 _MOST: Final = 200
 """Facts that an answer may lack, where it is judged: the numbers are bytes."""
 
-_FIRST: Final = re.compile(r"""[\s<{\["',-]*([\w./-]+)""")
 _WORD: Final = re.compile(r"[\w-]+")
 
 _REQUESTED_BY: Final = frozenset({"file", "path", "segment"})
@@ -66,15 +66,22 @@ class Said(NamedTuple):
     """The findings and warnings about an answer, each with its place (`Judge.placed`). Without those of lines with a
     placeholder of what it lacks, and without those that name the keys or commands of these lines."""
 
-    findings: Sequence[str] = ()
-    warnings: Sequence[str] = ()
+    findings: Sequence[str]
+    warnings: Sequence[str]
 
     def common(self, other: Said) -> Said:
         """Return what both have."""
         return Said(*([one for one in mine if one in others] for mine, others in zip(self, other, strict=True)))
 
 
-_NOTHING: Final = Said([], [])
+_NOTHING: Final = Said((), ())
+
+
+class _Uncounted(NamedTuple):
+    """The lines with a placeholder of what an answer lacks, and their keys or commands."""
+
+    places: set[Place]
+    names: set[str]
 
 
 class StandIns:
@@ -84,7 +91,7 @@ class StandIns:
         self._catalogue = catalogue
         self._sources = sources
         self._judge = Judge(Tools.none(), catalogue)  # a program may say no line, and it quotes the value
-        self._placed: tuple[tuple[Layers, tuple[str, ...]], set[Place]] | None = None
+        self._last_uncounted: tuple[tuple[Layers, tuple[str, ...]], _Uncounted] | None = None
         self._apart = {  # the formats in which a group may be a part of an answer
             document.key.format
             for document in catalogue.documents.values()
@@ -145,8 +152,7 @@ class StandIns:
         verdict = self._judge.verdict(answer, lambda: known_values(self._catalogue, answer, case.facts, self._sources))
         if not verdict.findings and not verdict.warnings:
             return _NOTHING
-        places = self._places(selection.layers, lacking)
-        names = {name for place in places for name in _names_at(place)}
+        places, names = self._uncounted(selection.layers, lacking)
         return Said(
             *(
                 self._judge.placed(tuple(one for one in remarks if not _is_about(one, names)), answer, but_at=places)
@@ -154,11 +160,17 @@ class StandIns:
             )
         )
 
-    def _places(self, layers: Layers, labels: tuple[str, ...]) -> set[Place]:
-        """Return the lines that do not count. Those of the last layers are kept: many machines have the same."""
-        if self._placed is None or self._placed[0] != (layers, labels):
-            self._placed = (layers, labels), naming(layers, labels)
-        return self._placed[1]
+    def _uncounted(self, layers: Layers, labels: tuple[str, ...]) -> _Uncounted:
+        """Return what does not count. That of the last layers is kept: many machines have the same."""
+        if self._last_uncounted is None or self._last_uncounted[0] != (layers, labels):
+            is_text = layers[-1].family.name == "text"
+            uncounted = _Uncounted(set(), set())
+            for leaf, place in naming(layers, labels):
+                uncounted.names.add(_command(leaf) if is_text else _key(leaf))
+                if place is not None:
+                    uncounted.places.add(place)
+            self._last_uncounted = (layers, labels), uncounted
+        return self._last_uncounted[1]
 
 
 def _kinds_by_filters(prepared: Prepared) -> dict[str, str]:
@@ -173,11 +185,16 @@ def _kinds_by_filters(prepared: Prepared) -> dict[str, str]:
     return found
 
 
-def _names_at(place: Place) -> list[str]:
-    """Return the key, or the command, that a line begins with, case-folded, in its steps."""
-    line = place.document.text.split("\n")[place.line - 1] if place.line else ""
-    found = _FIRST.match(line)
-    return re.split(r"[./]+", found[1].casefold()) if found else []
+def _command(line: Leaf) -> str:
+    """Return the command that a line of a text begins with, case-folded; empty where there is none."""
+    found = _WORD.match(line.text.lstrip())
+    return found[0].casefold() if found else ""
+
+
+def _key(value: Leaf) -> str:
+    """Return the last key above a value that is no position in a list, case-folded; empty where there is none."""
+    found = (words[0].casefold() for step in reversed(value.path) if (words := _WORD.findall(step)))
+    return next((key for key in found if not key.isdigit()), "")
 
 
 def _is_about(finding: Finding, names: Collection[str]) -> bool:

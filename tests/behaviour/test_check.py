@@ -114,6 +114,11 @@ SETS: dict[str, tuple[Mapping[str, str], list[str], list[str]]] = {
         ['machine "node1" (yaml): packages: must be a list', ":4)"],
         ["'ip'", "'nic'", "'hdsize'"],
     ),
+    "what is wrong beside a missing fact, in lines that a carriage return ends": (
+        {"node1.yaml": '#cloud-config\rpackages: vim\rhostname: "{{ name }}"\r'},
+        ['machine "node1" (yaml): packages: must be a list', ":2)"],
+        ["'name'"],
+    ),
     "two facts that are not equal": (
         {
             "node1.toml": PROXMOX + 'filesystem = "zfs"\nzfs.raid = "raidz-1"\n'
