@@ -71,7 +71,8 @@ class Site:
         return done.returncode, done.stdout.decode()
 
     def states(self) -> dict[str, str]:
-        """The states of machines by their names, as the command lists them."""
+        """The states of machines by their names, as the command lists them. In PostgreSQL it reads the database, which
+        hears of what the service gave and what machines reported a moment later."""
         found = json.loads(self("installs", "--json")[1])["installs"]
         states = {one["machine"]: one["state"] for one in found}
         assert len(states) == len(found), "a machine is listed twice"
@@ -109,7 +110,7 @@ def test_a_former_name_refuses_also_after_a_restart_where_its_events_became_a_su
         if is_restarted:
             at.restart()
         assert "web-01 was installed" in at.ask(f"mac={C}").text
-        assert "web-01 will be refused: it was installed on MAC address" in at("check")[1]
+        wait_until(lambda: "web-01 will be refused: it was installed on MAC address" in at("check")[1])
 
 
 def test_an_order_to_the_name_of_a_document_is_used_up_by_the_machine_that_it_let_in(site: Callable[..., Site]) -> None:
@@ -118,7 +119,7 @@ def test_an_order_to_the_name_of_a_document_is_used_up_by_the_machine_that_it_le
         assert at("arm", "web-01")[0] == 0
         assert at.states() == {"web-01": "armed"}
         wait_until(lambda: at.given(f"host=web-01&mac={A}", "/ks"))
-        assert at.states() == {"web-01": "installing"}
+        wait_until(lambda: at.states() == {"web-01": "installing"})
         at.report(at.given(f"host=web-01&mac={A}", "/ks"))
         assert at("wait", "web-01", "--timeout", "2")[0] == 0
         assert at.states() == {"web-01": "installed"}
