@@ -120,6 +120,9 @@ def test_what_changed_last_week(operator: Page) -> None:
 def test_an_earlier_version_is_restored(operator: Page, busy: Lab, tmp_path: Path) -> None:
     for text in ("# answer: member r4\n# first\n", "# answer: member r4\n# second\n"):
         apply(busy, tmp_path / "set", {"groups/rack-4.ks": text})
+    session = busy.session()
+    # The list of documents shows those that are in force.
+    wait_until(lambda: "# second" in busy.page(session, "/resolve/r4").text)
     with clicks(4) as click:
         click(link(operator, "Documents"))
         click(link(operator, "rack-4"))
