@@ -106,6 +106,7 @@ class Lab:
         self.service = serving({f"{DASHES}.yaml": document}, SERVICE_STATE_PATH=scratch / "state.db")
         assert self.service.address
         self.document = scratch / "user-data"
+        self._ended = 0
         host = f"127.0.0.1:{self.service.address[1]}"
         request = f"GET /ubuntu/{DASHES}/user-data HTTP/1.1\r\nHost: {host}\r\n\r\n"
         self.document.write_bytes(self.service.send(request.encode()).body)
@@ -123,6 +124,9 @@ class Lab:
         if missing := re.search(r"ModuleNotFoundError: .*", done.stderr):
             pytest.skip(f"the reporter needs more: {missing[0]}")
         assert done.returncode == 0, done.stderr
+        self._ended += 1
+        self.service.get(f"/ended/{self._ended}")
+        self.service.wait_for_log(f"/ended/{self._ended} ")  # the lines of a worker come in the order of its answers
         lines = [line for line in self.service.log if " POST /report/" in line]
         return [int(line.partition(" body=")[2].split()[1]) for line in lines]
 
