@@ -139,7 +139,7 @@ class SharedValues:
         hidden: set[str] = set()
         for kind, at in places:
             one = identities[at]
-            if len(texts[at]) > LONGEST_VALUE:  # no identity of any, and may have a megabyte
+            if len(texts[at]) > LONGEST_VALUE:  # gives no identity, and may have a megabyte
                 continue
             # Most have none of these signs, which take a fifth of what `holds` takes. The identity of what is written
             # like an IP address has dots or colons, and may be spelled in another way than the text.

@@ -297,8 +297,8 @@ class Installs:
 
 def _attempt_of(url: str) -> str:
     """Return the order that began the attempt of a report's URL, empty for the first attempt. A node that has not heard
-    of the newest order gives a URL of the attempt before, which need not be the one that another node gave: where the
-    clocks differ, as here, a report to it does not close what was ordered since."""
+    of the newest order gives a URL of the attempt before, which need not be the one that another node gave. A report to
+    it is one of that attempt, and leaves the newest open."""
     return url.split(".")[2]
 
 
